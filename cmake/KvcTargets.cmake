@@ -1,0 +1,37 @@
+# How kvc's own targets are compiled: warnings, sanitizers and the headers that
+# are worth precompiling.
+
+# Flags every target of ours has.
+function(kvc_target_options target)
+  target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+  target_compile_options(${target} PRIVATE -Wall -Wextra)
+  if(KVC_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(KVC_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${KVC_SANITIZE} -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=${KVC_SANITIZE})
+  endif()
+endfunction()
+
+# A static library or executable that uses MLIR. LLVM is built with RTTI and
+# without exceptions, so MLIR users are too. libMLIR.so and libLLVM.so only: a
+# static piece of either next to the shared library aborts at start-up.
+function(kvc_mlir_options target)
+  kvc_target_options(${target})
+  target_include_directories(${target} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+  target_compile_definitions(${target} PUBLIC ${LLVM_DEFINITIONS_LIST})
+  target_compile_options(${target} PRIVATE -fno-exceptions -Wno-unused-parameter)
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    # The precompiled header carries MLIR's templates: 1.4 s a file, not 15 s.
+    target_compile_options(${target} PRIVATE -fpch-instantiate-templates
+      "SHELL:-Xclang -fno-pch-timestamp")
+    if(TARGET kvc_pch)
+      target_precompile_headers(${target} REUSE_FROM kvc_pch)
+      add_dependencies(${target} kvc_pch)
+    endif()
+  endif()
+  target_link_libraries(${target} PUBLIC MLIR LLVM)
+endfunction()
+
+separate_arguments(LLVM_DEFINITIONS_LIST NATIVE_COMMAND "${LLVM_DEFINITIONS}")
