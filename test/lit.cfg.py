@@ -1,0 +1,32 @@
+# The lit suite of everything under test/: run it with `ninja check-kvc`, or a
+# part of it with `lit build/test --filter=frontend`.
+import os
+
+import lit.formats
+
+config.name = "kvc"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.kvc_binary_dir, "test")
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["oracle"]
+
+config.environment["PATH"] = os.path.pathsep.join(
+    [config.kvc_tools_dir, config.llvm_tools_dir, os.environ["PATH"]]
+)
+# Scripts that make test files share their writers.
+config.environment["PYTHONPATH"] = os.path.join(config.test_source_root, "frontend")
+config.environment["PYTHONDONTWRITEBYTECODE"] = "1"
+for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+config.substitutions.append(("%python", config.python))
+config.substitutions.append(("%source", config.kvc_source_dir))
+
+# REQUIRES: kvc-opt, kvc-translate, kvc; sanitized when built with sanitizers.
+config.available_features.update(config.kvc_tools)
+if config.sanitize:
+    config.available_features.add("sanitized")
+if os.geteuid() == 0:
+    config.available_features.add("root")
