@@ -74,13 +74,13 @@ void kvc_barrier(void *team, int64_t worker, int64_t kernel);
 
 // What a program exports, as the symbol `kvc_program`.
 typedef struct KvcProgramInfo {
-  uint32_t abi_version;    // KVC_ABI_VERSION
-  uint32_t batch_bytes;    // sizeof(KvcBatch)
-  uint32_t arenas_bytes;   // sizeof(KvcArenas)
-  uint32_t info_bytes;     // sizeof(KvcProgramInfo)
-  const char *target_cpu;  // what --target-cpu was resolved to
-  const char *isa;         // required features, comma separated: "avx2,f16c,fma"
-  const char *plan_json;   // the plan: see docs/RUNTIME.md for its schema
+  uint32_t abi_version;   // KVC_ABI_VERSION
+  uint32_t batch_bytes;   // sizeof(KvcBatch)
+  uint32_t arenas_bytes;  // sizeof(KvcArenas)
+  uint32_t info_bytes;    // sizeof(KvcProgramInfo)
+  const char *target_cpu; // what --target-cpu was resolved to
+  const char *isa;        // required features, comma separated: "avx2,f16c,fma"
+  const char *plan_json;  // the plan: see docs/RUNTIME.md for its schema
   KvcStepFunction prefill; // any number of rows a sequence
   KvcStepFunction decode;  // one row a sequence
   int64_t weights_bytes;   // size of the weights arena
