@@ -253,11 +253,11 @@ def Kvc_DispatchOp : Kvc_Op<"dispatch", [RecursiveMemoryEffects,
 
     ```mlir
     kvc.dispatch "out" 4 {
-      %c = kvc.read #kvc.slot<rows, offset = 4608, stride = 2304, f32> : tensor<?x9x64xf32, #kvc.rows>
-      %h = kvc.read #kvc.slot<rows, offset = 0, stride = 2304, f32> : tensor<?x576xf32, #kvc.rows>
+      %c = kvc.read slot<rows, offset = 4608, stride = 2304, f32> : tensor<?x9x64xf32, #kvc.rows>
+      %h = kvc.read slot<rows, offset = 0, stride = 2304, f32> : tensor<?x576xf32, #kvc.rows>
       %o = kvc.linear %c, [@attn_output][%layer] : (tensor<?x9x64xf32, #kvc.rows>) -> tensor<?x576xf32, #kvc.rows>
       %s = kvc.add %h, %o : tensor<?x576xf32, #kvc.rows>
-      kvc.write %s, #kvc.slot<rows, offset = 0, stride = 2304, f32> : tensor<?x576xf32, #kvc.rows>
+      kvc.write %s, slot<rows, offset = 0, stride = 2304, f32> : tensor<?x576xf32, #kvc.rows>
     }
     ```
   }];
@@ -302,12 +302,12 @@ def Kvc_ReadOp : Kvc_Op<"read", [MemoryEffects<[MemRead<Kvc_SlotResource>]>]> {
   let summary = "the value a slot holds";
   let description = [{
     ```mlir
-    %h = kvc.read #kvc.slot<rows, offset = 0, stride = 2304, f32> : tensor<?x576xf32, #kvc.rows>
+    %h = kvc.read slot<rows, offset = 0, stride = 2304, f32> : tensor<?x576xf32, #kvc.rows>
     ```
   }];
   let arguments = (ins Kvc_SlotAttr:$slot);
   let results = (outs Kvc_RowsTensor:$result);
-  let assemblyFormat = "$slot attr-dict `:` type($result)";
+  let assemblyFormat = "`slot` `` $slot attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
 
@@ -317,11 +317,11 @@ def Kvc_WriteOp : Kvc_Op<"write", [MemoryEffects<[MemWrite<Kvc_SlotResource>]>]>
     A `q8` slot takes the result of a `kvc.quantize`.
 
     ```mlir
-    kvc.write %h, #kvc.slot<rows, offset = 0, stride = 2304, f32> : tensor<?x576xf32, #kvc.rows>
+    kvc.write %h, slot<rows, offset = 0, stride = 2304, f32> : tensor<?x576xf32, #kvc.rows>
     ```
   }];
   let arguments = (ins Kvc_RowsTensor:$input, Kvc_SlotAttr:$slot);
-  let assemblyFormat = "$input `,` $slot attr-dict `:` type($input)";
+  let assemblyFormat = "$input `,` `slot` `` $slot attr-dict `:` type($input)";
   let hasVerifier = 1;
 }
 
@@ -332,12 +332,12 @@ def Kvc_StageOp : Kvc_Op<"stage", [Pure, AllTypesMatch<["input", "result"]>]> {
     it for itself, which needs no barrier. The slot's space is `worker`.
 
     ```mlir
-    %s = kvc.stage %n, #kvc.slot<worker, offset = 0, stride = 832, q8> : tensor<?x576xf32, #kvc.rows>
+    %s = kvc.stage %n, slot<worker, offset = 0, stride = 832, q8> : tensor<?x576xf32, #kvc.rows>
     ```
   }];
   let arguments = (ins Kvc_RowsTensor:$input, Kvc_SlotAttr:$slot);
   let results = (outs Kvc_RowsTensor:$result);
-  let assemblyFormat = "$input `,` $slot attr-dict `:` type($input)";
+  let assemblyFormat = "$input `,` `slot` `` $slot attr-dict `:` type($input)";
   let hasVerifier = 1;
 }
 
