@@ -26,8 +26,10 @@ public:
   // the text are recognised; user-defined ones always are. With `addBos` the
   // result starts with BOS if the file asks for it (a raw prompt); without, it
   // never does (text that a chat template made). Invalid UTF-8 is read as
-  // U+FFFD, one for each maximal invalid part. Returns false and sets `error`
-  // only when a limit of the regular expressions is exceeded.
+  // U+FFFD, one for each maximal invalid part. A byte that no token can spell
+  // is left out (SmolLM2 has none for some control characters). Returns false
+  // and sets `error` only for a text of 2 GiB or more, and when a limit of the
+  // regular expressions is exceeded.
   bool encode(std::string_view text, bool parseSpecial, bool addBos,
               std::vector<int32_t> &ids, std::string &error) const;
 
@@ -37,7 +39,7 @@ public:
   void appendPiece(int32_t id, std::string &text,
                    bool renderSpecial = false) const;
 
-  // The text of a whole sequence: its pieces, less the space that encode()
+  // The text of a whole sequence: its pieces, less the spaces that encode()
   // itself puts in front of a SentencePiece text. A continuation of other text
   // keeps its leading space: build that from pieces.
   std::string decode(const int32_t *ids, size_t count,

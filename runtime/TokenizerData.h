@@ -8,6 +8,7 @@
 #ifndef KVC_RUNTIME_TOKENIZERDATA_H
 #define KVC_RUNTIME_TOKENIZERDATA_H
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -50,7 +51,8 @@ enum class TokenizerFlag : uint8_t { Absent, Off, On };
 // A tokenizer's metadata as the file states it, unchecked. Token texts are in
 // the file's own spelling (byte-level characters, U+2581 for a space).
 struct TokenizerSource {
-  std::string model;               // "gpt2" or "llama"
+  std::string keyPrefix = "tokenizer.ggml."; // how messages name the keys
+  std::string model;                         // "gpt2" or "llama"
   std::string pre;                 // pre-tokenizer, "gpt2" models only
   std::vector<std::string> tokens; // by id
   std::vector<int32_t> types;      // TokenType; empty: all normal
@@ -77,6 +79,9 @@ struct TokenizerData {
   std::vector<TokenType> types;
   std::vector<float> scores;
   std::vector<TokenMerge> merges;
+  // The token of each byte: one-byte tokens of byte pairs, SentencePiece's
+  // <0xXX>. kNoToken for a byte that the vocabulary cannot spell.
+  std::array<int32_t, 256> byteTokens;
   SpecialTokens special;
   bool addBos = false;
   bool addSpacePrefix = false;

@@ -1,0 +1,50 @@
+#include "codegen/formats/Seeded.h"
+
+#include <cmath>
+
+using namespace kvc;
+
+static uint64_t fnv1a64(std::string_view text) {
+  uint64_t hash = 0xCBF29CE484222325u;
+  for (unsigned char byte : text)
+    hash = (hash ^ byte) * 0x100000001B3u;
+  return hash;
+}
+
+static bool endsWith(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() &&
+         text.substr(text.size() - end.size()) == end;
+}
+
+namespace {
+/// A weight's value is `center + scale * t`, t uniform in [-1, 1).
+struct Distribution {
+  double center;
+  double scale;
+};
+} // namespace
+
+static Distribution distributionOf(std::string_view name, int64_t columns) {
+  if (endsWith(name, "norm.weight"))
+    return {1.0, 0.1};
+  if (endsWith(name, ".bias"))
+    return {0.0, 0.1};
+  if (endsWith(name, "_embd.weight"))
+    return {0.0, 1.0};
+  return {0.0, std::sqrt(3.0 / static_cast<double>(columns))};
+}
+
+void kvc::seededValues(uint64_t seed, std::string_view name, int64_t columns,
+                       int64_t first, int64_t count, float *out) {
+  Distribution distribution = distributionOf(name, columns);
+  uint64_t state = fnv1a64(name) ^ seed;
+  for (int64_t i = 0; i < count; ++i) {
+    uint64_t x =
+        state + (static_cast<uint64_t>(first + i) + 1) * 0x9E3779B97F4A7C15u;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+    x = x ^ (x >> 31);
+    double t = 2.0 * (static_cast<double>(x >> 40) * 0x1p-24) - 1.0;
+    out[i] = static_cast<float>(distribution.center + distribution.scale * t);
+  }
+}
