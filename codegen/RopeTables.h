@@ -17,7 +17,7 @@ namespace kvc {
 class RopeTables {
 public:
   struct Entry {
-    mlir::DenseF64ArrayAttr invFreq;
+    RealsAttr invFreq;
     double scale;
     int64_t offset; // in floats, in a row of KvcBatch::rope
     int64_t pairs() const { return invFreq.size(); }

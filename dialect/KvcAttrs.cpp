@@ -4,8 +4,36 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace kvc;
+
+/// `[1.0, 0.5]`, each number with the digits it takes to read it back.
+static ParseResult parseReals(AsmParser &parser, DenseF64ArrayAttr &numbers) {
+  SmallVector<double> values;
+  auto parseReal = [&]() -> ParseResult {
+    bool negative = succeeded(parser.parseOptionalMinus());
+    APFloat value(0.0);
+    if (parser.parseFloat(APFloat::IEEEdouble(), value))
+      return failure();
+    values.push_back(negative ? -value.convertToDouble()
+                              : value.convertToDouble());
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseReal))
+    return failure();
+  numbers = DenseF64ArrayAttr::get(parser.getContext(), values);
+  return success();
+}
+
+static void printReals(AsmPrinter &printer, DenseF64ArrayAttr numbers) {
+  printer << "[";
+  llvm::interleaveComma(numbers.asArrayRef(), printer, [&](double value) {
+    printer.printFloat(APFloat(value));
+  });
+  printer << "]";
+}
 
 #define GET_ATTRDEF_CLASSES
 #include "dialect/KvcAttrs.cpp.inc"
@@ -15,6 +43,26 @@ void KvcDialect::registerAttributes() {
 #define GET_ATTRDEF_LIST
 #include "dialect/KvcAttrs.cpp.inc"
       >();
+}
+
+LogicalResult SliceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                FlatSymbolRefAttr source, WeightFormat format,
+                                int64_t offset, StringAttr tensor,
+                                DenseF64ArrayAttr range) {
+  if (offset < 0)
+    return emitError() << "offset must not be negative, found " << offset;
+  if (range && range.size() != 2)
+    return emitError() << "range is [center, scale], found " << range.size()
+                       << " numbers";
+  return success();
+}
+
+LogicalResult RealsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                DenseF64ArrayAttr numbers) {
+  for (double value : numbers.asArrayRef())
+    if (!std::isfinite(value))
+      return emitError() << "numbers must be finite, found " << value;
+  return success();
 }
 
 LogicalResult PanelsAttr::verify(function_ref<InFlightDiagnostic()> emitError,

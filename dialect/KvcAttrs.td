@@ -76,6 +76,37 @@ def Kvc_OutputsAttr : Kvc_Attr<"Outputs", "outputs"> {
 }
 
 //===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
+
+def Kvc_RealsAttr : Kvc_Attr<"Reals", "reals"> {
+  let summary = "a list of f64 numbers that survives printing";
+  let description = [{
+    `#kvc.reals<[1.0, 0.177827941003892]>`. Parsing what was printed gives the same
+    bits; the builtin `array<f64>` prints six digits.
+  }];
+  let parameters = (ins "::mlir::DenseF64ArrayAttr":$numbers);
+  let assemblyFormat = "`<` custom<Reals>($numbers) `>`";
+  let builders = [AttrBuilder<(ins "::llvm::ArrayRef<double>":$values), [{
+    return $_get($_ctxt, ::mlir::DenseF64ArrayAttr::get($_ctxt, values));
+  }]>];
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<double> getValues() const { return getNumbers(); }
+    int64_t size() const { return getNumbers().size(); }
+  }];
+}
+
+// As an op's attribute: read as, and built from, an array of doubles.
+def Kvc_RealsArrayAttr : Attr<CPred<"::llvm::isa<::kvc::RealsAttr>($_self)">,
+                              "list of f64 numbers"> {
+  let storageType = "::kvc::RealsAttr";
+  let returnType = "::llvm::ArrayRef<double>";
+  let convertFromStorage = "$_self.getValues()";
+  let constBuilderCall = "::kvc::RealsAttr::get($_builder.getContext(), $0)";
+}
+
+//===----------------------------------------------------------------------===//
 // Weights and slots
 //===----------------------------------------------------------------------===//
 
@@ -84,16 +115,29 @@ def Kvc_SliceAttr : Kvc_Attr<"Slice", "slice"> {
   let description = [{
     A run of bytes of a source that holds one layer's matrix, row after row, in
     a format: `#kvc.slice<@file, q4_1, 1736704>` starts at byte 1,736,704 of
-    `@file`. For a generated source (`kvc.source` with a seed) the offset
-    is unused, `tensor` is the name that seeds the values and the offset counts
-    values to skip: `#kvc.slice<@seed, f32, 0, "blk.0.attn_q.weight">`.
+    `@file`. A name may follow, for messages.
+
+    For a generated source (`kvc.source` with a seed) the format is f32, `tensor`
+    is the name that seeds the values, `offset` counts values to skip and `range`
+    is the centre and the half width of the values' uniform distribution
+    (docs/SPEC_WEIGHTS.md): `#kvc.slice<@seed, f32, 0, "blk.0.attn_q.weight", [0.0, 0.21]>`.
   }];
   let parameters = (ins
     "::mlir::FlatSymbolRefAttr":$source,
     EnumParameter<Kvc_WeightFormat>:$format,
     "int64_t":$offset,
-    OptionalParameter<"::mlir::StringAttr">:$tensor);
-  let assemblyFormat = "`<` $source `,` $format `,` $offset (`,` $tensor^)? `>`";
+    OptionalParameter<"::mlir::StringAttr">:$tensor,
+    OptionalParameter<"::mlir::DenseF64ArrayAttr">:$range);
+  let assemblyFormat = [{
+    `<` $source `,` $format `,` $offset
+    (`,` $tensor^ (`,` custom<Reals>($range)^)?)? `>`
+  }];
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Of a generated source: the middle and half the width of the values.
+    double getCenter() const { return getRange()[0]; }
+    double getScale() const { return getRange()[1]; }
+  }];
 }
 
 def Kvc_PanelsAttr : Kvc_Attr<"Panels", "panels"> {

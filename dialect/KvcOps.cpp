@@ -1,9 +1,12 @@
 //===- KvcOps.cpp - Verifiers, folds and custom syntax --------------------===//
 #include "dialect/KvcDialect.h"
 
+#include "codegen/formats/Format.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace kvc;
@@ -104,7 +107,7 @@ LogicalResult WeightOp::verify() {
     return emitOpError("has ") << getSlices().size() << " slices for "
                                << type.getLayers() << " layers";
   if (auto offsets = getOffsets()) {
-    if (!type.getLayout())
+    if (type.isMatrix() && !type.getLayout())
       return emitOpError("has offsets, but its type has no packed layout");
     if (static_cast<int64_t>(offsets->size()) != type.getLayers())
       return emitOpError("has ") << offsets->size() << " offsets for "
@@ -113,12 +116,49 @@ LogicalResult WeightOp::verify() {
   return success();
 }
 
+/// A slice of a file lies inside it and consists of whole blocks; a slice of a
+/// generator says what to generate.
+static LogicalResult verifySlice(WeightOp weight, SourceOp source,
+                                 SliceAttr slice) {
+  if (source.getSeed()) {
+    if (slice.getFormat() != WeightFormat::F32 || !slice.getTensor() ||
+        !slice.getRange())
+      return weight.emitOpError("takes generated values from ")
+             << slice.getSource()
+             << ": its slices are f32 with a name and a range";
+    return success();
+  }
+  if (!!slice.getRange())
+    return weight.emitOpError("takes values from the file of ")
+           << slice.getSource() << ", which have no range";
+  WeightType type = weight.getWeightType();
+  const FormatInfo &format = formatInfo(static_cast<Format>(slice.getFormat()));
+  int64_t columns = type.isMatrix() ? type.getColumns() : type.getRows();
+  if (columns % format.blockValues != 0)
+    return weight.emitOpError()
+           << "rows of " << columns << " values are not whole blocks of "
+           << format.name << ", which hold " << format.blockValues;
+  int64_t end = 0;
+  if (llvm::MulOverflow(format.rowBytes(columns),
+                        type.isMatrix() ? type.getRows() : 1, end) ||
+      llvm::AddOverflow(end, slice.getOffset(), end) ||
+      end > static_cast<int64_t>(*source.getSize()))
+    return weight.emitOpError("has a slice at byte ")
+           << slice.getOffset() << " that does not lie in " << slice.getSource()
+           << ", which has " << *source.getSize() << " bytes";
+  return success();
+}
+
 LogicalResult WeightOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
-  for (auto slice : getSlices().getAsRange<SliceAttr>())
-    if (!symbolTable.lookupNearestSymbolFrom<SourceOp>(getOperation(),
-                                                       slice.getSource()))
+  for (auto slice : getSlices().getAsRange<SliceAttr>()) {
+    auto source = symbolTable.lookupNearestSymbolFrom<SourceOp>(
+        getOperation(), slice.getSource());
+    if (!source)
       return emitOpError("takes values from ")
              << slice.getSource() << ", which is not a kvc.source";
+    if (failed(verifySlice(*this, source, slice)))
+      return failure();
+  }
   return success();
 }
 

@@ -29,7 +29,9 @@ def Kvc_ModelOp : Kvc_Op<"model", [IsolatedFromAbove, NoTerminator, NoRegionArgu
     positions the model was made for, `eos` the ids that end a generation and
     `vocab_tokens` the ids a tokenizer can decode (rows of the head beyond it are
     padding and never sampled). `tokenizer`, if present, names the source that
-    holds one. `target` is set when a target has been chosen.
+    holds one. `target` is set when a target has been chosen; `activations`
+    (`f32` or `int8`) then says what linears multiply. `weights_bytes`, set by
+    `kvc-pack-weights`, is the size of the arena that holds the packed weights.
 
     ```mlir
     kvc.model @smollm2 attributes {eos = array<i64: 2>, max_context = 8192 : i64,
@@ -45,7 +47,8 @@ def Kvc_ModelOp : Kvc_Op<"model", [IsolatedFromAbove, NoTerminator, NoRegionArgu
                        OptionalAttr<I64Attr>:$vocab_tokens,
                        OptionalAttr<FlatSymbolRefAttr>:$tokenizer,
                        OptionalAttr<Kvc_TargetAttr>:$target,
-                       OptionalAttr<StrAttr>:$activations);
+                       OptionalAttr<StrAttr>:$activations,
+                       OptionalAttr<I64Attr>:$weights_bytes);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let hasVerifier = 1;
@@ -76,8 +79,8 @@ def Kvc_WeightOp : Kvc_Op<"weight", [Symbol, HasParent<"ModelOp">,
   let description = [{
     One slice a layer: real files mix formats across layers. The values never
     enter the IR. A matrix is [rows = output features][columns = input features].
-    `offsets`, set by `kvc-pack-weights`, are the byte offsets of each layer's packed panels
-    in the weights arena.
+    `offsets`, set by `kvc-pack-weights`, are the byte offsets in the weights arena of
+    each layer's packed panels, or of its vector in f32.
 
     ```mlir
     kvc.weight @attn_q : !kvc.weight<2x576x576> = [#kvc.slice<@file, q4_1, 4096>, #kvc.slice<@file, q4_0, 8192>]
@@ -517,11 +520,11 @@ def Kvc_RopeOp : Kvc_Op<"rope", [Pure, AllTypesMatch<["input", "result"]>]> {
     are numbers in the IR, so that every scaling is the importer's.
 
     ```mlir
-    %qr = kvc.rope %q, %batch {layout = #kvc.rope_layout<half>, inv_freq = array<f64: 1.0, 0.1>} : tensor<?x9x4xf32, #kvc.rows>
+    %qr = kvc.rope %q, %batch {layout = #kvc.rope_layout<half>, inv_freq = #kvc.reals<[1.0, 0.1]>} : tensor<?x9x4xf32, #kvc.rows>
     ```
   }];
   let arguments = (ins Kvc_RowsTensor:$input, Kvc_BatchType:$batch, Kvc_RopeLayoutAttr:$layout,
-                       DenseF64ArrayAttr:$inv_freq, DefaultValuedAttr<F64Attr, "1.0">:$scale);
+                       Kvc_RealsArrayAttr:$inv_freq, DefaultValuedAttr<F64Attr, "1.0">:$scale);
   let results = (outs Kvc_RowsTensor:$result);
   let assemblyFormat = "$input `,` $batch attr-dict `:` type($input)";
   let hasVerifier = 1;

@@ -16,15 +16,7 @@ static bool endsWith(std::string_view text, std::string_view end) {
          text.substr(text.size() - end.size()) == end;
 }
 
-namespace {
-/// A weight's value is `center + scale * t`, t uniform in [-1, 1).
-struct Distribution {
-  double center;
-  double scale;
-};
-} // namespace
-
-static Distribution distributionOf(std::string_view name, int64_t columns) {
+SeededRange kvc::seededRange(std::string_view name, int64_t columns) {
   if (endsWith(name, "norm.weight"))
     return {1.0, 0.1};
   if (endsWith(name, ".bias"))
@@ -34,9 +26,8 @@ static Distribution distributionOf(std::string_view name, int64_t columns) {
   return {0.0, std::sqrt(3.0 / static_cast<double>(columns))};
 }
 
-void kvc::seededValues(uint64_t seed, std::string_view name, int64_t columns,
+void kvc::seededValues(uint64_t seed, std::string_view name, SeededRange range,
                        int64_t first, int64_t count, float *out) {
-  Distribution distribution = distributionOf(name, columns);
   uint64_t state = fnv1a64(name) ^ seed;
   for (int64_t i = 0; i < count; ++i) {
     uint64_t x =
@@ -45,6 +36,6 @@ void kvc::seededValues(uint64_t seed, std::string_view name, int64_t columns,
     x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
     x = x ^ (x >> 31);
     double t = 2.0 * (static_cast<double>(x >> 40) * 0x1p-24) - 1.0;
-    out[i] = static_cast<float>(distribution.center + distribution.scale * t);
+    out[i] = static_cast<float>(range.center + range.scale * t);
   }
 }

@@ -8,10 +8,19 @@
 
 namespace kvc {
 
-/// Elements first .. first+count-1, in row-major order, of the weight `name`
-/// (as docs/SPEC_WEIGHTS.md spells it, "blk.0.attn_q.weight"), whose matrix has
-/// `columns` input features; of no meaning for a vector.
-void seededValues(uint64_t seed, std::string_view name, int64_t columns,
+/// A weight's values are uniform in [center - scale, center + scale).
+struct SeededRange {
+  double center;
+  double scale;
+};
+
+/// The range that docs/SPEC_WEIGHTS.md gives the weight `name`
+/// ("blk.0.attn_q.weight"), whose matrix has `columns` input features; of no
+/// meaning for a vector.
+SeededRange seededRange(std::string_view name, int64_t columns);
+
+/// Elements first .. first+count-1, in row-major order, of the weight `name`.
+void seededValues(uint64_t seed, std::string_view name, SeededRange range,
                   int64_t first, int64_t count, float *out);
 
 } // namespace kvc

@@ -30,9 +30,10 @@ TEST(Seeded, MatchesTheDocument) {
        {0.07415442168712616, -0.07413975894451141, 0.05476360395550728}},
   };
   for (const auto &entry : cases) {
+    SeededRange range = seededRange(entry.name, entry.columns);
     float whole[3], part[2];
-    seededValues(1, entry.name, entry.columns, 0, 3, whole);
-    seededValues(1, entry.name, entry.columns, 1, 2, part);
+    seededValues(1, entry.name, range, 0, 3, whole);
+    seededValues(1, entry.name, range, 1, 2, part);
     for (int i = 0; i < 3; ++i)
       EXPECT_EQ(whole[i], static_cast<float>(entry.values[i])) << entry.name;
     EXPECT_EQ(part[0], whole[1]);
