@@ -92,8 +92,10 @@ private:
   bool addSpecials();
   bool addFlags();
 
-  bool fail(const std::string &key, const std::string &what) {
-    error = source.keyPrefix + key + ": " + what;
+  bool fail(const std::string &key, const std::string &found,
+            const std::string &rule) {
+    error = "key '" + source.keyPrefix + key + "': found " + found +
+            ", rule: " + rule;
     return false;
   }
   std::string item(const char *key, size_t index) {
@@ -122,17 +124,18 @@ bool Builder::checkModel() {
   else if (source.model == "llama")
     data.model = TokenizerModel::SentencePiece;
   else
-    return fail("model",
-                quoted(source.model) + " is not supported; known: gpt2, llama");
+    return fail("model", quoted(source.model),
+                "gpt2 or llama; no other tokenizer is supported");
   if (!isBytePairs())
     return true;
   if (source.pre.empty())
-    return fail("pre", "missing; a gpt2 tokenizer needs it, known: " +
-                           preTokenizerNames());
+    return fail("pre", "nothing",
+                "a gpt2 tokenizer names its pre-tokenizer, one of " +
+                    preTokenizerNames());
   pre = findPreTokenizer(source.pre);
   if (!pre)
-    return fail("pre", "unknown pre-tokenizer " + quoted(source.pre) +
-                           "; known: " + preTokenizerNames());
+    return fail("pre", quoted(source.pre),
+                "a known pre-tokenizer, one of " + preTokenizerNames());
   data.pre = source.pre;
   return true;
 }
@@ -140,24 +143,26 @@ bool Builder::checkModel() {
 bool Builder::addTokens() {
   size_t count = source.tokens.size();
   if (count == 0)
-    return fail("tokens", "missing or empty");
+    return fail("tokens", "no tokens", "at least one");
   // Ids are int32 and one more than an id must be too.
   if (count >= INT32_MAX)
-    return fail("tokens", std::to_string(count) +
-                              " tokens, at most 2147483646 are supported");
+    return fail("tokens", std::to_string(count) + " tokens",
+                "at most 2147483646");
   auto sameLength = [&](const char *key, size_t length) {
     return length == count ||
-           fail(key, std::to_string(length) + " elements, but there are " +
-                         std::to_string(count) + " tokens");
+           fail(key, std::to_string(length) + " elements",
+                "one for each of the " + std::to_string(count) + " tokens");
   };
   if (!source.types.empty() && !sameLength("token_type", source.types.size()))
     return false;
   if (!source.scores.empty() && !sameLength("scores", source.scores.size()))
     return false;
   if (!isBytePairs() && source.types.empty())
-    return fail("token_type", "missing; a llama tokenizer needs it");
+    return fail("token_type", "nothing",
+                "a llama tokenizer has one for each token");
   if (!isBytePairs() && source.scores.empty())
-    return fail("scores", "missing; a llama tokenizer needs them");
+    return fail("scores", "nothing",
+                "a llama tokenizer has one for each token");
 
   data.tokens.reserve(count);
   data.types.reserve(count);
@@ -166,18 +171,19 @@ bool Builder::addTokens() {
   for (size_t i = 0; i < count; ++i) {
     int32_t type = source.types.empty() ? 1 : source.types[i];
     if (type < 1 || type > 6)
-      return fail(item("token_type", i),
-                  std::to_string(type) + " is not a type from 1 to 6");
+      return fail(item("token_type", i), std::to_string(type),
+                  "a type from 1 to 6");
     data.types.push_back(static_cast<TokenType>(type));
     const std::string &text = source.tokens[i];
     if (!isUtf8(text))
-      return fail(item("tokens", i), quoted(text) + " is not valid UTF-8");
+      return fail(item("tokens", i), quoted(text), "valid UTF-8");
     // Some files leave holes in the list: an empty token is never matched.
     if (!text.empty()) {
       auto added = ids.emplace(text, static_cast<int32_t>(i));
       if (!added.second)
-        return fail(item("tokens", i), quoted(text) + " is already token " +
-                                           std::to_string(added.first->second));
+        return fail(item("tokens", i), quoted(text),
+                    "no two tokens are alike, and this is also token " +
+                        std::to_string(added.first->second));
     }
     total += text.size();
     bool spelled = isBytePairs() && data.types[i] == TokenType::Normal;
@@ -185,14 +191,13 @@ bool Builder::addTokens() {
     if (!isBytePairs()) {
       // Not a number would break the order that merges follow.
       if (std::isnan(source.scores[i]))
-        return fail(item("scores", i), "not a number");
+        return fail(item("scores", i), "not a number", "a number");
       data.scores.push_back(source.scores[i]);
     }
   }
   if (total > UINT32_MAX)
-    return fail("tokens", std::to_string(total) +
-                              " bytes of text, at most 4294967295 are "
-                              "supported");
+    return fail("tokens", std::to_string(total) + " bytes of text",
+                "at most 4294967295");
   return true;
 }
 
@@ -221,9 +226,8 @@ bool Builder::addBytes() {
       continue;
     int byte = byteOfName(source.tokens[i]);
     if (byte < 0)
-      return fail(item("tokens", i), quoted(source.tokens[i]) +
-                                         " has the type byte, but is not "
-                                         "spelled <0xXX>");
+      return fail(item("tokens", i), quoted(source.tokens[i]),
+                  "a token of the type byte is spelled <0xXX>");
     data.tokens[i] = std::string(1, static_cast<char>(byte));
     if (!isBytePairs())
       data.byteTokens[byte] = static_cast<int32_t>(i);
@@ -234,18 +238,19 @@ bool Builder::addBytes() {
 bool Builder::addMerges() {
   if (!isBytePairs())
     return source.merges.empty() ||
-           fail("merges", "a llama tokenizer merges by score and has none");
+           fail("merges", std::to_string(source.merges.size()) + " merges",
+                "a llama tokenizer merges by score and has none");
   if (source.merges.size() >= INT32_MAX)
-    return fail("merges", std::to_string(source.merges.size()) +
-                              " merges, at most 2147483646 are supported");
+    return fail("merges", std::to_string(source.merges.size()) + " merges",
+                "at most 2147483646");
   data.merges.reserve(source.merges.size());
   std::string joined;
   for (size_t i = 0; i < source.merges.size(); ++i) {
     std::string_view line = source.merges[i];
     size_t space = line.find(' ', 1);
     if (space == std::string_view::npos || space + 1 == line.size())
-      return fail(item("merges", i),
-                  quoted(line) + " is not two tokens with a space between");
+      return fail(item("merges", i), quoted(line),
+                  "two tokens with a space between");
     std::string_view left = line.substr(0, space);
     std::string_view right = line.substr(space + 1);
     joined.assign(left);
@@ -256,9 +261,9 @@ bool Builder::addMerges() {
                                                          : joined;
     if (merge.left == kNoToken || merge.right == kNoToken ||
         merge.result == kNoToken)
-      return fail(item("merges", i), quoted(line) + " needs the token " +
-                                         quoted(unknown) +
-                                         ", which is not in the vocabulary");
+      return fail(item("merges", i), quoted(line),
+                  "both parts and the whole are tokens, and " +
+                      quoted(unknown) + " is none");
     data.merges.push_back(merge);
   }
   return true;
@@ -287,9 +292,9 @@ bool Builder::addSpecials() {
         Named{"padding_token_id", given.pad}})
     if (named.id != kNoToken &&
         (named.id < 0 || static_cast<size_t>(named.id) >= data.tokens.size()))
-      return fail(named.key,
-                  std::to_string(named.id) + " is not the id of one of the " +
-                      std::to_string(data.tokens.size()) + " tokens");
+      return fail(named.key, std::to_string(named.id),
+                  "the id of one of the " + std::to_string(data.tokens.size()) +
+                      " tokens");
   data.special = given;
   SpecialTokens &special = data.special;
   // Older files lack some keys; these tokens mean the same in every vocabulary
@@ -320,7 +325,7 @@ bool Builder::addFlags() {
   else
     data.addBos = source.addBos == TokenizerFlag::On;
   if (data.addBos && data.special.bos == kNoToken)
-    return fail("add_bos_token", "true, but there is no bos_token_id");
+    return fail("add_bos_token", "true", "there is a bos_token_id");
   return true;
 }
 

@@ -88,11 +88,12 @@ struct TokenizerData {
 };
 
 // Checks `source` and fills `data`. On failure returns false and sets `error`
-// to one line that names the key, the value found and the rule.
+// to one line: key 'tokenizer.ggml.pre': found 'x', rule: ...
 bool buildTokenizerData(const TokenizerSource &source, TokenizerData &data,
                         std::string &error);
 
-// The blob of a tokenizer. It may lie at any address that is a multiple of 8.
+// The blob of a tokenizer. It may lie at any address that is a multiple of 8,
+// and bytes may follow it.
 std::vector<uint8_t> serialize(const TokenizerData &data);
 
 } // namespace kvc

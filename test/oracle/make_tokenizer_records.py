@@ -17,6 +17,7 @@ import argparse
 import io
 import json
 import pathlib
+import random
 
 import sentencepiece
 import tokenizers
@@ -271,6 +272,24 @@ def write(name, made_with, content):
     print(f"{path.name}: {len(content['records'])} records, {path.stat().st_size} bytes")
 
 
+def write_utf8():
+    """Malformed UTF-8, and what Python makes of it: U+FFFD for each maximal
+    invalid part, as the Unicode standard recommends."""
+    cases = [b"", b"ok", b"\x80", b"\xbf\xbf", b"\xc0\x80", b"\xc1\xbf", b"\xc3",
+             b"\xc3(", b"\xe0\x80\x80", b"\xe0\x9f\xbf", b"\xe2\x82", b"\xe2\x82a",
+             b"\xed\xa0\x80", b"\xed\x9f\xbf", b"\xef\xbf\xbf", b"\xf0\x80\x80\x80",
+             b"\xf0\x9f\x98", b"\xf0\x9f\x98x", b"\xf0\x9f\x98\x80", b"\xf4\x8f\xbf\xbf",
+             b"\xf4\x90\x80\x80", b"\xf5\x80\x80\x80", b"\xfe\xff", b"a\x00b\xffc",
+             b"\xf0\x9f\xf0\x9f\x98\x80\xe2"]
+    rng = random.Random(3)
+    leads = [0x41, 0x80, 0xBF, 0xC2, 0xDF, 0xE0, 0xE2, 0xED, 0xEF, 0xF0, 0xF1, 0xF4, 0xF5]
+    cases += [bytes(rng.choice(leads) if rng.random() < 0.5 else rng.randrange(256)
+                    for _ in range(rng.randrange(1, 14))) for _ in range(150)]
+    write("utf8", "Python's bytes.decode", {"records": [
+        {"bytes": case.hex(), "text": case.decode("utf-8", "replace")}
+        for case in cases]})
+
+
 def read_gguf(path):
     import gguf
     reader = gguf.GGUFReader(path)
@@ -291,6 +310,7 @@ def main():
     hugging_face = f"tokenizers {tokenizers.__version__}"
     google = f"sentencepiece {sentencepiece.__version__}"
     strings = STRINGS + list(long_strings())
+    write_utf8()
 
     for pre in PRE:
         vocabulary = train_byte_pairs(pre)

@@ -24,6 +24,51 @@ std::vector<TokenizerRecord> readTokenizerRecords(const std::string &name) {
   return records;
 }
 
+std::vector<MalformedText> readMalformedTexts() {
+  nlohmann::json json = readJson("utf8");
+  std::vector<MalformedText> texts;
+  for (const nlohmann::json &entry : json["records"]) {
+    std::string hex = entry["bytes"], bytes;
+    for (size_t i = 0; i + 1 < hex.size(); i += 2)
+      bytes += static_cast<char>(std::stoul(hex.substr(i, 2), nullptr, 16));
+    texts.push_back({bytes, entry["text"]});
+  }
+  EXPECT_GT(texts.size(), 100u);
+  return texts;
+}
+
+std::string randomText(std::mt19937 &random) {
+  static const char *const parts[] = {" ",
+                                      "  ",
+                                      "\n",
+                                      "\t",
+                                      "'s",
+                                      "Don't",
+                                      "word",
+                                      "12345",
+                                      "3.14",
+                                      "\xe6\xbc\xa2",
+                                      "\xc3\xa9",
+                                      "_",
+                                      "<|im_end|>",
+                                      "<tool>",
+                                      "\xf0\x9f\x98\x80",
+                                      "</s>",
+                                      "!?",
+                                      "\xe2\x80\x83",
+                                      "\xd0\xb4\xd0\xb0",
+                                      "e\xcc\x81"};
+  std::string text;
+  bool wild = random() % 3 == 0;
+  for (unsigned i = 0, count = random() % 24; i < count; ++i) {
+    if (wild && random() % 2)
+      text += static_cast<char>(random());
+    else
+      text += parts[random() % (sizeof(parts) / sizeof(parts[0]))];
+  }
+  return text;
+}
+
 TokenizerSource readTokenizerVocabulary(const std::string &name) {
   nlohmann::json json = readJson(name);
   TokenizerSource source;

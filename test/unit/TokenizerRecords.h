@@ -5,6 +5,7 @@
 #include "runtime/Tokenizer.h"
 
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,17 @@ std::vector<TokenizerRecord> readTokenizerRecords(const std::string &name);
 // The vocabulary of NAME.json.
 TokenizerSource readTokenizerVocabulary(const std::string &name);
 
+// Bytes, and the text that Python makes of them.
+struct MalformedText {
+  std::string bytes;
+  std::string text;
+};
+std::vector<MalformedText> readMalformedTexts();
+
+// Bytes, often but not always valid UTF-8, with spaces, digits, contractions
+// and special tokens among them.
+std::string randomText(std::mt19937 &random);
+
 // A tokenizer with the blob it reads.
 struct OwnedTokenizer {
   std::vector<uint8_t> blob;
@@ -38,7 +50,7 @@ std::vector<int32_t> encodeText(const Tokenizer &tokenizer,
                                 std::string_view text, bool parseSpecial = true,
                                 bool addBos = false);
 
-// Compares every record, and checks that the ids give the text back.
+// Compares every record.
 void checkTokenizerRecords(const Tokenizer &tokenizer,
                            const std::vector<TokenizerRecord> &records);
 
