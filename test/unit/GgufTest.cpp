@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include <unistd.h>
+
 using namespace kvc;
 namespace fs = std::filesystem;
 
@@ -178,33 +180,56 @@ TEST(Gguf, EveryChangedByteIsReadOrRefused) {
     }
 }
 
-// Each script of test/frontend writes its broken file; its CHECK line is the
-// message.
+// Each script gguf-*.py of test/frontend writes a broken file, and its CHECK
+// line is the message. One Python process runs them all.
 TEST(Gguf, BrokenFilesOfTestFrontend) {
-  fs::path folder = fs::path(KVC_SOURCE_DIR) / "test" / "frontend";
-  fs::path output = fs::path(testing::TempDir()) / "kvc-broken.gguf";
+  fs::path tests = fs::path(KVC_SOURCE_DIR) / "test";
+  fs::path folder =
+      fs::path(testing::TempDir()) / ("kvc-gguf-" + std::to_string(::getpid()));
+  std::string command = std::string(KVC_PYTHON) + " -B '" +
+                        (tests / "fuzz" / "make_corpus.py").string() + "' '" +
+                        folder.string() + "'";
+  ASSERT_EQ(std::system(command.c_str()), 0) << command;
   int scripts = 0;
-  for (const fs::directory_entry &entry : fs::directory_iterator(folder)) {
-    std::string name = entry.path().filename().string();
+  for (const fs::directory_entry &entry :
+       fs::directory_iterator(tests / "frontend")) {
+    std::string name = entry.path().stem().string();
     if (name.rfind("gguf-", 0) != 0 || entry.path().extension() != ".py")
       continue;
     ++scripts;
-    fs::remove(output);
-    std::string command = std::string(KVC_PYTHON) + " -B '" +
-                          entry.path().string() + "' '" + output.string() + "'";
-    ASSERT_EQ(std::system(command.c_str()), 0) << command;
+    const std::string tag = "# CHECK: gguf: ";
     std::ifstream script(entry.path());
     std::string line, expected;
     while (std::getline(script, line))
-      if (line.rfind("# CHECK: ", 0) == 0)
-        expected = line.substr(std::strlen("# CHECK: "));
+      if (line.rfind(tag, 0) == 0)
+        expected = line.substr(tag.size());
     ASSERT_FALSE(expected.empty()) << name;
-    std::string message = messageOf(GgufFile::open(output.string()));
-    EXPECT_NE(message.find("kvc-broken." + expected), std::string::npos)
-        << name << "\n  says    " << message << "\n  expects " << expected;
+    std::string path = (folder / name).string();
+    EXPECT_EQ(messageOf(GgufFile::open(path)).find(path + ": " + expected), 0u)
+        << name << "\n  says    " << messageOf(GgufFile::open(path))
+        << "\n  expects " << expected;
   }
   EXPECT_GE(scripts, 24);
-  fs::remove(output);
+  for (const char *right : {"values", "weights"})
+    EXPECT_EQ(messageOf(GgufFile::open((folder / right).string())), "no error");
+  fs::remove_all(folder);
+}
+
+TEST(Gguf, NoPermission) {
+  std::string path = (fs::path(testing::TempDir()) /
+                      ("kvc-secret-" + std::to_string(::getpid()) + ".gguf"))
+                         .string();
+  std::ofstream(path) << "GGUF";
+  fs::permissions(path, fs::perms::none);
+  // Permissions do not bind root, so root becomes somebody else meanwhile.
+  bool root = ::geteuid() == 0;
+  if (root)
+    ASSERT_EQ(::seteuid(65534), 0);
+  std::string message = messageOf(GgufFile::open(path));
+  if (root)
+    ASSERT_EQ(::seteuid(0), 0);
+  EXPECT_EQ(message, path + ": cannot open the file: Permission denied");
+  fs::remove(path);
 }
 
 TEST(Gguf, WhatIsNoFile) {
