@@ -58,6 +58,7 @@ public:
   }
   llvm::StringRef operator*() const;
   using iterator_facade_base::operator++;
+  // NOLINTNEXTLINE(bugprone-derived-method-shadowing-base-method): the facade
   GgufStringIterator &operator++();
 
 private:

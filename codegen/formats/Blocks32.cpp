@@ -26,43 +26,43 @@ static void addFifthBits(const uint8_t *bits, uint8_t *codes) {
     codes[i] |= (bits[i / 8] >> i % 8 & 1) << 4;
 }
 
-static void decodeQ4_0(const uint8_t *block, BlockCodes &out) {
+static void decodeQ40(const uint8_t *block, BlockCodes &out) {
   setD(out, loadU16(block));
   splitNibbles(block + 2, 16, out.codes);
 }
 
-static void decodeQ4_1(const uint8_t *block, BlockCodes &out) {
+static void decodeQ41(const uint8_t *block, BlockCodes &out) {
   setD(out, loadU16(block));
   setM(out, loadU16(block + 2));
   splitNibbles(block + 4, 16, out.codes);
 }
 
-static void decodeQ5_0(const uint8_t *block, BlockCodes &out) {
+static void decodeQ50(const uint8_t *block, BlockCodes &out) {
   setD(out, loadU16(block));
   splitNibbles(block + 6, 16, out.codes);
   addFifthBits(block + 2, out.codes);
 }
 
-static void decodeQ5_1(const uint8_t *block, BlockCodes &out) {
+static void decodeQ51(const uint8_t *block, BlockCodes &out) {
   setD(out, loadU16(block));
   setM(out, loadU16(block + 2));
   splitNibbles(block + 8, 16, out.codes);
   addFifthBits(block + 4, out.codes);
 }
 
-static void decodeQ8_0(const uint8_t *block, BlockCodes &out) {
+static void decodeQ80(const uint8_t *block, BlockCodes &out) {
   setD(out, loadU16(block));
   for (int i = 0; i < 32; ++i)
     out.codes[i] = block[2 + i] ^ 0x80; // int8 q as q + 128
 }
 
-const FormatEntry kvc::q4_0Entry = {
-    blockInfo("q4_0", 2, 18, 4, 8, MinKind::None), decodeQ4_0};
-const FormatEntry kvc::q4_1Entry = {
-    blockInfo("q4_1", 3, 20, 4, 0, MinKind::Half), decodeQ4_1};
-const FormatEntry kvc::q5_0Entry = {
-    blockInfo("q5_0", 6, 22, 5, 16, MinKind::None), decodeQ5_0};
-const FormatEntry kvc::q5_1Entry = {
-    blockInfo("q5_1", 7, 24, 5, 0, MinKind::Half), decodeQ5_1};
-const FormatEntry kvc::q8_0Entry = {
-    blockInfo("q8_0", 8, 34, 8, 128, MinKind::None), decodeQ8_0};
+constexpr FormatEntry kvc::q4_0Entry = {
+    blockInfo("q4_0", 2, 18, 4, 8, MinKind::None), decodeQ40};
+constexpr FormatEntry kvc::q4_1Entry = {
+    blockInfo("q4_1", 3, 20, 4, 0, MinKind::Half), decodeQ41};
+constexpr FormatEntry kvc::q5_0Entry = {
+    blockInfo("q5_0", 6, 22, 5, 16, MinKind::None), decodeQ50};
+constexpr FormatEntry kvc::q5_1Entry = {
+    blockInfo("q5_1", 7, 24, 5, 0, MinKind::Half), decodeQ51};
+constexpr FormatEntry kvc::q8_0Entry = {
+    blockInfo("q8_0", 8, 34, 8, 128, MinKind::None), decodeQ80};

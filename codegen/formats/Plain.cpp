@@ -18,6 +18,6 @@ static constexpr FormatInfo plainInfo(const char *name, uint32_t ggufId,
           /*signedSubScale=*/false};
 }
 
-const FormatEntry kvc::f32Entry = {plainInfo("f32", 0, 4), nullptr};
-const FormatEntry kvc::f16Entry = {plainInfo("f16", 1, 2), nullptr};
-const FormatEntry kvc::bf16Entry = {plainInfo("bf16", 30, 2), nullptr};
+constexpr FormatEntry kvc::f32Entry = {plainInfo("f32", 0, 4), nullptr};
+constexpr FormatEntry kvc::f16Entry = {plainInfo("f16", 1, 2), nullptr};
+constexpr FormatEntry kvc::bf16Entry = {plainInfo("bf16", 30, 2), nullptr};

@@ -49,7 +49,7 @@ static void splitScales(const uint8_t *bytes, BlockCodes &out) {
 }
 
 // scales[16], qs[64], d, dmin
-static void decodeQ2_K(const uint8_t *block, BlockCodes &out) {
+static void decodeQ2K(const uint8_t *block, BlockCodes &out) {
   for (int j = 0; j < 16; ++j) {
     out.subScale[j] = block[j] & 15;
     out.subMin[j] = block[j] >> 4;
@@ -61,7 +61,7 @@ static void decodeQ2_K(const uint8_t *block, BlockCodes &out) {
 
 // hmask[32], qs[64], scales[12], d. A set mask bit means "subtract nothing",
 // so it is the third bit of a code whose zero is 4.
-static void decodeQ3_K(const uint8_t *block, BlockCodes &out) {
+static void decodeQ3K(const uint8_t *block, BlockCodes &out) {
   splitPairs(block + 32, out.codes);
   addBits(block, 2, out.codes);
   const uint8_t *scales = block + 96;
@@ -74,7 +74,7 @@ static void decodeQ3_K(const uint8_t *block, BlockCodes &out) {
 }
 
 // d, dmin, scales[12], qs[128]
-static void decodeQ4_K(const uint8_t *block, BlockCodes &out) {
+static void decodeQ4K(const uint8_t *block, BlockCodes &out) {
   setD(out, loadU16(block));
   setM(out, loadU16(block + 2));
   splitScales(block + 4, out);
@@ -83,7 +83,7 @@ static void decodeQ4_K(const uint8_t *block, BlockCodes &out) {
 }
 
 // d, dmin, scales[12], qh[32], qs[128]
-static void decodeQ5_K(const uint8_t *block, BlockCodes &out) {
+static void decodeQ5K(const uint8_t *block, BlockCodes &out) {
   setD(out, loadU16(block));
   setM(out, loadU16(block + 2));
   splitScales(block + 4, out);
@@ -93,7 +93,7 @@ static void decodeQ5_K(const uint8_t *block, BlockCodes &out) {
 }
 
 // ql[128], qh[64], i8 scales[16], d
-static void decodeQ6_K(const uint8_t *block, BlockCodes &out) {
+static void decodeQ6K(const uint8_t *block, BlockCodes &out) {
   uint8_t high[256];
   splitPairs(block + 128, high);
   for (int half = 0; half < 2; ++half)
@@ -105,16 +105,16 @@ static void decodeQ6_K(const uint8_t *block, BlockCodes &out) {
   setD(out, loadU16(block + 208));
 }
 
-const FormatEntry kvc::q2_KEntry = {
+constexpr FormatEntry kvc::q2_KEntry = {
     superInfo("q2_k", 10, 84, 16, 2, 0, MinKind::HalfTimesSub, false),
-    decodeQ2_K};
-const FormatEntry kvc::q3_KEntry = {
-    superInfo("q3_k", 11, 110, 16, 3, 4, MinKind::None, true), decodeQ3_K};
-const FormatEntry kvc::q4_KEntry = {
+    decodeQ2K};
+constexpr FormatEntry kvc::q3_KEntry = {
+    superInfo("q3_k", 11, 110, 16, 3, 4, MinKind::None, true), decodeQ3K};
+constexpr FormatEntry kvc::q4_KEntry = {
     superInfo("q4_k", 12, 144, 32, 4, 0, MinKind::HalfTimesSub, false),
-    decodeQ4_K};
-const FormatEntry kvc::q5_KEntry = {
+    decodeQ4K};
+constexpr FormatEntry kvc::q5_KEntry = {
     superInfo("q5_k", 13, 176, 32, 5, 0, MinKind::HalfTimesSub, false),
-    decodeQ5_K};
-const FormatEntry kvc::q6_KEntry = {
-    superInfo("q6_k", 14, 210, 16, 6, 32, MinKind::None, true), decodeQ6_K};
+    decodeQ5K};
+constexpr FormatEntry kvc::q6_KEntry = {
+    superInfo("q6_k", 14, 210, 16, 6, 32, MinKind::None, true), decodeQ6K};
