@@ -184,7 +184,9 @@ Expected<std::unique_ptr<GgufFile>> GgufFile::open(StringRef path) {
   if (!handle)
     return refuse("cannot open the file",
                   llvm::errorToErrorCode(handle.takeError()));
-  llvm::scope_exit close([&] { (void)fs::closeFile(*handle); });
+  llvm::scope_exit close([&] {
+    [[maybe_unused]] std::error_code ignored = fs::closeFile(*handle);
+  });
   // The size of what was opened, whatever `path` names by now.
   if (std::error_code code = fs::status(*handle, status))
     return refuse("cannot read the file's size", code);
