@@ -80,12 +80,14 @@ Le garçon naïf a mangé des crêpes à l'été, où qu'il soit. Ça va très b
 오늘은 날씨가 맑아서 바다를 보러 갔다. नदी के किनारे एक छोटा गाँव है।
 كان البيت قريبًا من البحر، والطريق إليه طويل. הים היה שקט בבוקר.
 🙂 🙂👍 🎉🎉 ❤️ 👩‍👩‍👧 the end \u2014 or \u201cnot yet\u201d\u2026
+\u00bd cup, \u00bd spoon, 1\u00bd; \u00b2\u00b2 \u00b2\u00b2 \u0664\u0664 \u0664\u0664 11 11 11 111 111.
+It's it's IT'S It'S don't DON'T we're WE'RE a/b/c a//b// !!\u000a!!\u000a??/
 \tone\ttwo\t\tthree
     four spaces,        eight spaces
 
 
 three new lines above. HTTPServer XMLParser camelCase snake_case CONSTANT_NAME
-"""
+""" + 6 * "!\n/ ?\n/; \u00bd\u00bd \u00b2\u00b2 \u180e\u180e \u180e 'Sx 'LLama 'REst 'VEry it'Dx\n"
 
 STRINGS = [
     "", " ", "  ", "   ", "\n", "\n\n", "\r\n", "\t", " \t \n ", "a", " a", "a ",
@@ -118,6 +120,10 @@ STRINGS = [
     "\ufeffbyte order mark", "\u2581 lower \u2581block\u2581", "\u0120\u010a\u00c4 look like byte characters",
     "\x01\x02\x7f control \x0b\x0c\x1b[0m", "soft\u00adhyphen", "\ufffd replacement",
     "\u201ccurly\u201d \u2018quotes\u2019 \u2014 dash\u2026", "don\u2019t it\u2019s",
+    "!\n/ ?\n/;", "'Sx 'LLama 'REst 'VEry it'Dx", "\u00bd\u00bd \u00b2\u00b2",
+    " \u180e\u180e \u180e x",
+    "harbour unreachable zebra", "harbours unreachable\u00bd zebra!", "a \u180e b",
+    "\u00bd\u00bd \u00bd11\u00b2 11 111 \u0664\u0664 1111 \u00b2\u00b2",
     "<0x41><0x0A>", "<unk> <s> </s> [PAD]",
 ]
 WITH_SPECIALS = [
@@ -182,8 +188,12 @@ SPECIALS = [("<|endoftext|>", CONTROL), ("<|im_start|>", CONTROL),
 
 
 def train_byte_pairs(pre):
+    """Trained on parts of 40 characters, whatever the pre-tokenizer: there are merges
+    across every border, so that a border in the wrong place shows."""
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = PRE[pre]
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.Split(tokenizers.Regex(r"[\s\S]{1,40}"), "isolated"),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
     tokenizer.train_from_iterator([TRAINING], trainers.BpeTrainer(
         vocab_size=620, special_tokens=[text for text, _ in SPECIALS],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
