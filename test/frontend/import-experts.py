@@ -1,0 +1,9 @@
+# REQUIRES: kvc-translate
+# RUN: %python %s %t.gguf
+# RUN: not kvc-translate --import-gguf %t.gguf -o %t.mlir 2>&1 | FileCheck %s
+# CHECK: {{^}}kvc: {{.*}}.gguf: key 'llama.expert_count': found a value that changes the model
+import sys
+
+from llamafile import llama
+
+llama(keys={"llama.expert_count": 8}).write(sys.argv[1])
