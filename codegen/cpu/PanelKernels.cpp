@@ -1,0 +1,285 @@
+//===- PanelKernels.cpp - Rows of activations times one panel -------------===//
+#include "codegen/cpu/PanelKernels.h"
+
+#include <algorithm>
+
+using namespace mlir;
+using namespace kvc;
+using namespace kvc::cpu;
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+PanelBlock::PanelBlock(Emitter &e, const PackedLayout &layout, Value block)
+    : e(e), layout(layout), info(formatInfo(layout.format)), block(block) {
+  if (info.table) {
+    // Table entries are stored plus a bias that makes them unsigned.
+    int count = 1 << info.codeBits;
+    int low = *std::min_element(info.table, info.table + count);
+    bias = -low;
+    largest = 0;
+    for (int code = 0; code < count; ++code) {
+      table.push_back(static_cast<uint8_t>(info.table[code] + bias));
+      largest = std::max<int>(largest, table.back());
+    }
+  } else {
+    bias = info.zero;
+    largest = (1 << info.codeBits) - 1;
+  }
+  auto halves = [&](int64_t offset) {
+    return e.loadFloats(e.f16, e.at(block, offset), 2);
+  };
+  if (layout.dOffset >= 0)
+    d = halves(layout.dOffset);
+  if (layout.mOffset >= 0)
+    m = halves(layout.mOffset);
+  if (layout.exponentOffset >= 0) {
+    // 2^(e-128): a normal f32 from e = 2 on, below it two subnormals.
+    Value exponent = e.zext(
+        e.load(e.vec(e.i8), e.at(block, layout.exponentOffset), 1), e.i32);
+    VectorType words = e.vec(e.i32);
+    Value normal = e.shl(e.sub(exponent, e.splatInt(1, words)), 23);
+    Value subnormal = arith::ShLIOp::create(
+        e.b, e.loc, e.splatInt(0x200000, words), exponent);
+    Value bits =
+        e.select(e.less(exponent, e.splatInt(2, words)), subnormal, normal);
+    d = e.bitcast(bits, e.vec(e.f32));
+  }
+}
+
+static Value subBlockFactor(Emitter &e, Value block, int64_t offset,
+                            Value sub) {
+  Value at = e.at(e.at(block, offset), e.mul(sub, e.lanes));
+  return e.toFloat(e.sext(e.load(e.vec(e.i8), at, 1), e.i32));
+}
+
+Value PanelBlock::scale(Value sub) {
+  if (layout.subScaleOffset < 0)
+    return d;
+  return e.mulf(d, subBlockFactor(e, block, layout.subScaleOffset, sub));
+}
+
+Value PanelBlock::minimum(Value sub) {
+  if (layout.mOffset < 0)
+    return {};
+  if (layout.subMinOffset < 0)
+    return m;
+  return e.negf(e.mulf(m, subBlockFactor(e, block, layout.subMinOffset, sub)));
+}
+
+/// The group's bits of one code plane. 32 values are a whole number of
+/// registers of every plane, so shifts do not depend on the chunk.
+Value PanelBlock::plane(int64_t offset, int bits, Value chunk, int group) {
+  int perRegister = 8 / bits;
+  int64_t registerBytes = 4 * static_cast<int64_t>(e.lanes);
+  int64_t chunkBytes = 8 / perRegister * registerBytes;
+  Value at = e.at(e.at(block, offset + group / perRegister * registerBytes),
+                  e.mul(chunk, chunkBytes));
+  Value stored =
+      e.load(e.vec(e.i32), at, static_cast<int>(layout.codeAlignment));
+  Value shifted = e.shr(stored, bits * (group % perRegister));
+  return bits == 8 ? stored : e.bitAnd(shifted, ((1 << bits) - 1) * 0x01010101);
+}
+
+Value PanelBlock::codes(Value chunk, int group) {
+  Value codes = plane(layout.lowOffset, layout.lowBits, chunk, group);
+  if (layout.highOffset >= 0) {
+    Value high = plane(layout.highOffset, layout.highBits, chunk, group);
+    codes = e.bitOr(codes, e.shl(high, layout.lowBits));
+  }
+  return table.empty() ? codes : e.lookup16(codes, table);
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The body of one panel function.
+class PanelBody {
+public:
+  PanelBody(Emitter &e, const PackedLayout &layout, Activations activations,
+            int rows, ValueRange arguments)
+      : e(e), layout(layout), info(formatInfo(layout.format)),
+        activations(activations), rows(rows), w(arguments[0]),
+        out(arguments[3]), outStride(arguments[4]) {
+    for (int row = 0; row < rows; ++row)
+      xRows.push_back(e.at(arguments[1], e.mul(arguments[2], row)));
+  }
+
+  void emit() {
+    SmallVector<Value> sums(rows, e.splatReal(0.0));
+    sums = info.plain() ? emitPlain(sums) : emitBlocks(sums);
+    for (int row = 0; row < rows; ++row)
+      e.store(sums[row], e.at(out, e.mul(outStride, row)), 4);
+  }
+
+private:
+  SmallVector<Value> emitPlain(SmallVector<Value> sums) {
+    Type element = layout.format == Format::F32   ? e.f32
+                   : layout.format == Format::F16 ? e.f16
+                                                  : e.b.getBF16Type();
+    int align = static_cast<int>(layout.elementBytes * e.lanes);
+    auto step = [&](Value k, ValueRange sums) {
+      Value weights =
+          e.loadFloats(element, e.at(w, e.mul(k, layout.blockBytes)), align);
+      SmallVector<Value> next;
+      for (int row = 0; row < rows; ++row)
+        next.push_back(e.fma(activation(row, k), weights, sums[row]));
+      return next;
+    };
+    constexpr int64_t Unroll = 8;
+    int64_t whole = layout.columns / Unroll * Unroll;
+    sums = e.loop(e.c(0), e.c(whole), Unroll, sums,
+                  [&](Value k, ValueRange carried) {
+                    SmallVector<Value> next = llvm::to_vector(carried);
+                    for (int64_t i = 0; i < Unroll; ++i)
+                      next = step(e.add(k, i), next);
+                    return next;
+                  });
+    for (int64_t k = whole; k < layout.columns; ++k)
+      sums = step(e.c(k), sums);
+    return sums;
+  }
+
+  SmallVector<Value> emitBlocks(SmallVector<Value> sums) {
+    int64_t chunks = info.blockValues / 32;
+    return e.loop(e.c(0), e.c(layout.blocks), 1, sums,
+                  [&](Value index, ValueRange carried) {
+                    Value bytes = e.mul(index, layout.blockBytes);
+                    Value start = e.at(w, bytes);
+                    if (rows == 1)
+                      prefetchAhead(start);
+                    PanelBlock block(e, layout, start);
+                    Value firstChunk = e.mul(index, chunks);
+                    if (chunks == 1)
+                      return emitChunk(block, e.c(0), firstChunk,
+                                       llvm::to_vector(carried));
+                    return e.loop(e.c(0), e.c(chunks), 1, carried,
+                                  [&](Value chunk, ValueRange sums) {
+                                    return emitChunk(block, chunk,
+                                                     e.add(firstChunk, chunk),
+                                                     llvm::to_vector(sums));
+                                  });
+                  });
+  }
+
+  /// One row streams the panel from memory: ask for the lines early.
+  void prefetchAhead(Value block) {
+    constexpr int64_t Distance = 2048;
+    for (int64_t line = 0; line < layout.blockBytes; line += 64)
+      e.prefetch(e.at(block, Distance + line));
+  }
+
+  /// 32 values: chunk `chunk` of its block, chunk `global` of the row.
+  SmallVector<Value> emitChunk(PanelBlock &block, Value chunk, Value global,
+                               SmallVector<Value> sums) {
+    int subs = 32 / info.subBlock;
+    int groups = 8 / subs;
+    SmallVector<Value> codes;
+    for (int group = 0; group < 8; ++group)
+      codes.push_back(block.codes(chunk, group));
+    for (int sub = 0; sub < subs; ++sub) {
+      Value index = e.add(e.mul(chunk, subs), sub);
+      Value scale = block.scale(index), minimum = block.minimum(index);
+      auto subCodes = ArrayRef<Value>(codes).slice(sub * groups, groups);
+      if (activations == Activations::F32)
+        sums = emitFloat(block, subCodes, scale, minimum, global, sub, sums);
+      else
+        sums = emitInteger(block, subCodes, scale, minimum, global, sub, sums);
+    }
+    return sums;
+  }
+
+  SmallVector<Value> emitFloat(PanelBlock &block, ArrayRef<Value> codes,
+                               Value scale, Value minimum, Value global,
+                               int sub, SmallVector<Value> sums) {
+    // Formats with a zero have no minimum; zero * scale is exact in f32.
+    if (block.zero() != 0)
+      minimum = e.mulf(e.splatReal(-block.zero()), scale);
+    for (auto [group, code] : llvm::enumerate(codes)) {
+      for (int byte = 0; byte < 4; ++byte) {
+        Value word = e.shr(code, 8 * byte);
+        Value q = e.toFloat(byte == 3 ? word : e.bitAnd(word, 0xff));
+        Value weights = minimum ? e.fma(q, scale, minimum) : e.mulf(q, scale);
+        int64_t offset = sub * info.subBlock + 4 * group + byte;
+        Value k = e.add(e.mul(global, 32), offset);
+        for (int row = 0; row < rows; ++row)
+          sums[row] = e.fma(activation(row, k), weights, sums[row]);
+      }
+    }
+    return sums;
+  }
+
+  SmallVector<Value> emitInteger(PanelBlock &block, ArrayRef<Value> codes,
+                                 Value scale, Value minimum, Value global,
+                                 int sub, SmallVector<Value> sums) {
+    Q8Row planes{layout.columns};
+    for (int row = 0; row < rows; ++row) {
+      Value x = xRows[row];
+      Value bytes = e.at(x, e.mul(global, 32));
+      SmallVector<Value> xs;
+      for (size_t group = 0; group < codes.size(); ++group)
+        xs.push_back(e.broadcast(e.load(
+            e.i32,
+            e.at(bytes, sub * info.subBlock + 4 * static_cast<int64_t>(group)),
+            4)));
+      Value sumAt = e.at(e.at(x, planes.sums()), e.mul(global, 8));
+      Value xSum = info.subBlock == 32 ? e.add(e.load(e.i32, sumAt, 4),
+                                               e.load(e.i32, e.at(sumAt, 4), 4))
+                                       : e.load(e.i32, e.at(sumAt, 4 * sub), 4);
+      Value xScale =
+          e.load(e.f32, e.at(e.at(x, planes.scales()), e.mul(global, 4)), 4);
+      Value dot =
+          e.toFloat(e.codeDot(codes, xs, block.maxCode(), block.zero(), xSum));
+      sums[row] = e.fma(dot, e.mulf(scale, e.broadcast(xScale)), sums[row]);
+      if (minimum)
+        sums[row] = e.fma(minimum, e.broadcast(e.mulf(xScale, e.toFloat(xSum))),
+                          sums[row]);
+    }
+    return sums;
+  }
+
+  Value activation(int row, Value k) {
+    return e.broadcast(e.load(e.f32, e.at(xRows[row], e.mul(k, 4)), 4));
+  }
+
+  Emitter &e;
+  const PackedLayout &layout;
+  const FormatInfo &info;
+  const Activations activations;
+  const int rows;
+  Value w, out, outStride;
+  SmallVector<Value> xRows;
+};
+} // namespace
+
+func::FuncOp PanelKernels::get(const PackedLayout &layout,
+                               Activations activations, int rows) {
+  std::string name = llvm::formatv(
+      "panel.{0}.{1}.k{2}.m{3}", formatInfo(layout.format).name,
+      activations == Activations::F32 ? "f32" : "q8", layout.columns, rows);
+  func::FuncOp &function = functions[name];
+  if (function)
+    return function;
+
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  Location loc = module.getLoc();
+  Type ptr = LLVM::LLVMPointerType::get(builder.getContext());
+  Type i64 = builder.getI64Type();
+  function = func::FuncOp::create(
+      builder, loc, name,
+      builder.getFunctionType({ptr, ptr, i64, ptr, i64}, {}));
+  function.setPrivate();
+  // Inlined into every caller it would multiply code and compile time.
+  function->setAttr("passthrough", builder.getStrArrayAttr({"noinline"}));
+  Block *entry = function.addEntryBlock();
+  builder.setInsertionPointToStart(entry);
+  func::ReturnOp::create(builder, loc);
+  builder.setInsertionPointToStart(entry);
+  Emitter e(builder, loc, target);
+  e.b.setInsertionPoint(entry->getTerminator());
+  PanelBody(e, layout, activations, rows, function.getArguments()).emit();
+  return function;
+}
