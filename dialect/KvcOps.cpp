@@ -18,6 +18,29 @@ using namespace kvc;
 // Rules that several ops share
 //===----------------------------------------------------------------------===//
 
+static bool isOutputs(Type type) {
+  return isa<OutputsAttr>(cast<RankedTensorType>(type).getEncoding());
+}
+
+/// Whether `layer`, an op's optional layer index, stays below the `count`
+/// layers of what `symbol` names.
+static LogicalResult verifyLayer(Operation *op, FlatSymbolRefAttr symbol,
+                                 Value layer, int64_t count) {
+  if (!layer && count > 1)
+    return op->emitOpError("needs a layer index for ")
+           << symbol << ", which has " << count << " layers";
+  if (!layer)
+    return success();
+  auto argument = dyn_cast<BlockArgument>(layer);
+  auto layers = argument
+                    ? dyn_cast<LayersOp>(argument.getOwner()->getParentOp())
+                    : LayersOp();
+  if (layers && static_cast<int64_t>(layers.getCount()) > count)
+    return op->emitOpError("runs in ") << layers.getCount() << " layers, but "
+                                       << symbol << " has " << count;
+  return success();
+}
+
 /// The weight `symbol` names, with a shape of `rows` (x `columns` for a
 /// matrix); -1 leaves a size open. `layer` says whether the use selects a
 /// layer.
@@ -28,9 +51,8 @@ static FailureOr<WeightOp> verifyWeight(Operation *op, FlatSymbolRefAttr symbol,
   if (!weight)
     return op->emitOpError("names ") << symbol << ", which is not a kvc.weight";
   WeightType type = weight.getWeightType();
-  if (type.getLayers() > 1 && !layer)
-    return op->emitOpError("needs a layer index for ")
-           << symbol << ", which has " << type.getLayers() << " layers";
+  if (failed(verifyLayer(op, symbol, layer, type.getLayers())))
+    return failure();
   bool matrix = columns != 0;
   if (type.isMatrix() != matrix)
     return op->emitOpError("needs a ") << (matrix ? "matrix" : "vector")
@@ -48,11 +70,7 @@ static LogicalResult verifyCache(Operation *op, FlatSymbolRefAttr symbol,
   cache = lookupCache(op, symbol);
   if (!cache)
     return op->emitOpError("names ") << symbol << ", which is not a kvc.cache";
-  if (cache.getCacheType().getLayers() > 1 && !layer)
-    return op->emitOpError("needs a layer index for ")
-           << symbol << ", which has " << cache.getCacheType().getLayers()
-           << " layers";
-  return success();
+  return verifyLayer(op, symbol, layer, cache.getCacheType().getLayers());
 }
 
 /// A ?xheadsxhead_dim value whose heads share the cache's kv heads evenly.
@@ -61,6 +79,8 @@ static LogicalResult verifyHeads(Operation *op, Type type, CacheType cache,
   auto tensor = cast<RankedTensorType>(type);
   if (tensor.getRank() != 3)
     return op->emitOpError("needs heads as a dimension, found ") << type;
+  if (isOutputs(type))
+    return op->emitOpError("works on rows, not outputs");
   int64_t heads = tensor.getDimSize(1);
   if (exactHeads ? heads != cache.getKvHeads()
                  : heads % cache.getKvHeads() != 0)
@@ -73,18 +93,14 @@ static LogicalResult verifyHeads(Operation *op, Type type, CacheType cache,
   return success();
 }
 
-static bool isOutputs(Type type) {
-  return isa<OutputsAttr>(cast<RankedTensorType>(type).getEncoding());
-}
-
 //===----------------------------------------------------------------------===//
 // Declarations
 //===----------------------------------------------------------------------===//
 
 LogicalResult ModelOp::verify() {
-  if (getMaxContext() < 1)
-    return emitOpError("max_context must be at least 1, found ")
-           << getMaxContext();
+  auto maxContext = static_cast<int64_t>(getMaxContext());
+  if (maxContext < 1)
+    return emitOpError("max_context must be at least 1, found ") << maxContext;
   if (auto tokenizer = getTokenizerAttr())
     if (!isa_and_present<SourceOp>(
             mlir::SymbolTable::lookupSymbolIn(*this, tokenizer)))
@@ -98,6 +114,9 @@ LogicalResult SourceOp::verify() {
     return emitOpError("needs either a path or a seed");
   if (getPath() && !getSize())
     return emitOpError("needs the size of its file");
+  if (getSize() && static_cast<int64_t>(*getSize()) < 0)
+    return emitOpError("size must not be negative, found ")
+           << static_cast<int64_t>(*getSize());
   return success();
 }
 
@@ -231,8 +250,9 @@ LogicalResult ReturnOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult LayersOp::verify() {
-  if (getCount() < 1)
-    return emitOpError("count must be at least 1, found ") << getCount();
+  auto count = static_cast<int64_t>(getCount());
+  if (count < 1)
+    return emitOpError("count must be at least 1, found ") << count;
   Block &block = getBody().front();
   if (block.getNumArguments() != getInits().size() + 1 ||
       !block.getArguments().back().getType().isIndex() ||
@@ -274,12 +294,29 @@ Operation *DispatchOp::getAnchor() { return findAnchor(getBody()); }
 LogicalResult DispatchOp::verify() {
   if (getBody().front().getTerminator()->getNumOperands() != 0)
     return emitOpError("yields nothing: its results lie in slots");
+  for (Operation &op : getBody().front())
+    for (Value operand : op.getOperands())
+      if (isExtentTensor(operand.getType()) &&
+          operand.getParentRegion() != &getBody())
+        return op.emitOpError("in a kvc.dispatch takes a value from outside, "
+                              "which belongs into a slot");
   return verifyKernelBody(*this, getBody());
 }
 
 //===----------------------------------------------------------------------===//
 // Slots
 //===----------------------------------------------------------------------===//
+
+/// Values a row of `type` has; scores have one a position of the model's
+/// context.
+static int64_t slotElements(Operation *op, Type type) {
+  auto model = op->getParentOfType<ModelOp>();
+  int64_t context = model ? model.getMaxContext() : 1;
+  int64_t elements = 1;
+  for (int64_t dim : cast<RankedTensorType>(type).getShape().drop_front())
+    elements *= ShapedType::isDynamic(dim) ? context : dim;
+  return elements;
+}
 
 /// Bytes a row of `elements` values takes in a slot.
 static int64_t slotRowBytes(int64_t elements, SlotElement element) {
@@ -289,7 +326,7 @@ static int64_t slotRowBytes(int64_t elements, SlotElement element) {
 }
 
 static LogicalResult verifySlot(Operation *op, Type type, SlotAttr slot) {
-  int64_t elements = rowElements(type);
+  int64_t elements = slotElements(op, type);
   if (slot.getElement() == SlotElement::Q8 && elements % 32 != 0)
     return op->emitOpError("a q8 slot holds blocks of 32 values, found ")
            << elements << " in a row";
