@@ -20,7 +20,7 @@ from importlib.metadata import version
 import gguf
 import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache
+from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache, GgufConfig
 
 from prompts import PROMPTS
 
@@ -71,7 +71,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", required=True, help="SmolLM2-135M-Instruct as GGUF")
     parser.add_argument("--steps", type=int, default=48)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("-o", "--output",
                         default=os.path.join(os.path.dirname(__file__), "record.json"))
     args = parser.parse_args()
@@ -86,7 +86,8 @@ def main():
 
     where = {"pretrained_model_name_or_path": os.path.dirname(os.path.abspath(args.model)),
              "gguf_file": os.path.basename(args.model)}
-    model = AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
+    model = AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32,
+                                                 quantization_config=GgufConfig(dequantize=True))
     model.eval()
     assert all(p.dtype == torch.float32 for p in model.parameters())
     other = AutoTokenizer.from_pretrained(**where)
