@@ -1,0 +1,91 @@
+// A loaded model: sequences on a device, stepped by the program's two
+// functions. The engine cuts work into steps; it never looks at tokens.
+#ifndef KVC_RUNTIME_ENGINE_H
+#define KVC_RUNTIME_ENGINE_H
+
+#include "runtime/Batch.h"
+#include "runtime/Device.h"
+#include "runtime/Sequences.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace kvc {
+
+/// Refuses a program of another ABI or with impossible numbers. Reads nothing
+/// behind the version and size fields before those have been compared.
+bool checkProgram(const KvcProgramInfo &program, std::string &error);
+
+class Engine {
+public:
+  struct Limits {
+    int64_t Context = 0;   // most tokens of a sequence
+    int64_t Pages = 0;     // KV pages in all
+    int64_t Rows = 0;      // most rows of a step: prefill's chunk
+    int64_t Sequences = 0; // most sequences of a step
+    int64_t Outputs = 0;   // most outputs of a step; at least Sequences
+  };
+
+  /// New tokens of one sequence. The tokens stay the caller's.
+  struct Feed {
+    int32_t Sequence;
+    const int32_t *Tokens;
+    int64_t Count;
+    Outputs Wanted = Outputs::Last;
+  };
+
+  /// Receives each wanted row's logits, valid during the call: the feed's
+  /// index, the row's index within the feed, the logits. False stops the work.
+  using OutputFunction =
+      std::function<bool(size_t feed, int64_t row, const float *logits)>;
+
+  /// The program has passed checkProgram; program and weights outlive the
+  /// engine.
+  static std::unique_ptr<Engine>
+  create(const KvcProgramInfo &program, const Plan &plan,
+         const uint8_t *weights, const Limits &limits,
+         std::unique_ptr<Device> device, std::string &error);
+
+  /// Appends the feeds' tokens to their sequences in steps of at most
+  /// Limits::Rows rows, ragged over sequences. Every feed has one token or
+  /// more, each of a different sequence.
+  bool prefill(const std::vector<Feed> &feeds, const OutputFunction &output,
+               std::string &error);
+  /// One token a feed, through the decode program, in as few steps as
+  /// Limits::Sequences allows.
+  bool decode(const std::vector<Feed> &feeds, const OutputFunction &output,
+              std::string &error);
+
+  Sequences &sequences() { return Store; }
+  const KvcProgramInfo &program() const { return Program; }
+  const Limits &limits() const { return Bounds; }
+  Device &device() { return *Target; }
+  /// Token rows pushed through the model so far.
+  int64_t projectedRows() const { return ProjectedRows; }
+
+private:
+  Engine(const KvcProgramInfo &program, const Limits &limits,
+         std::unique_ptr<Device> device);
+  struct Piece {
+    size_t Feed;
+    int64_t Offset;
+    int64_t Count;
+    Outputs Wanted;
+  };
+  bool runStep(Phase phase, const std::vector<Feed> &feeds,
+               const OutputFunction &output, std::string &error);
+
+  const KvcProgramInfo &Program;
+  Limits Bounds;
+  std::unique_ptr<Device> Target;
+  Sequences Store;
+  BatchBuilder Builder;
+  std::vector<Piece> Pieces; // of the step being built
+  int64_t ProjectedRows = 0;
+};
+
+} // namespace kvc
+
+#endif // KVC_RUNTIME_ENGINE_H

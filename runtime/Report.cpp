@@ -1,0 +1,148 @@
+#include "runtime/Report.h"
+
+#include "runtime/Checked.h"
+#include "runtime/Cpu.h"
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <sys/resource.h>
+
+namespace kvc {
+
+using Json = nlohmann::ordered_json;
+
+static int64_t peakResidentBytes() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t(usage.ru_maxrss) * 1024;
+}
+
+static double perSecond(int64_t count, int64_t nanoseconds) {
+  return nanoseconds > 0 ? double(count) * 1e9 / double(nanoseconds) : 0;
+}
+
+std::string formatJson(const Request &request, const Completion &completion,
+                       const std::string &text, bool forced,
+                       const RunFacts &facts) {
+  int64_t prompt = int64_t(request.Prompt.size());
+  int64_t generated = int64_t(completion.Ids.size());
+  Json stats;
+  stats["prompt_tokens"] = prompt;
+  stats["generated_tokens"] = generated;
+  stats["load_ms"] = facts.LoadMilliseconds;
+  stats["ttft_ms"] = double(completion.FirstTokenNanoseconds) * 1e-6;
+  stats["prefill_tps"] = perSecond(prompt, completion.PrefillNanoseconds);
+  stats["decode_tps"] = perSecond(generated - 1, completion.DecodeNanoseconds);
+  stats["prefill_ms"] = double(completion.PrefillNanoseconds) * 1e-6;
+  stats["decode_ms"] = double(completion.DecodeNanoseconds) * 1e-6;
+  stats["peak_rss"] = peakResidentBytes();
+  stats["kv_bytes"] = completion.KvBytes;
+  stats["projected_rows"] = completion.ProjectedRows;
+  stats["threads"] = facts.Threads;
+  stats["isa"] = facts.Isa;
+  stats["seed"] = facts.Seed;
+
+  Json object;
+  object["prompt_ids"] = request.Prompt;
+  object["ids"] = completion.Ids;
+  if (forced)
+    object["chosen_ids"] = completion.ChosenIds;
+  object["text"] = text;
+  object["finish_reason"] = finishName(completion.Finish);
+  object["stats"] = std::move(stats);
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+__attribute__((format(printf, 1, 2))) static std::string
+format(const char *pattern, ...) {
+  char line[512];
+  va_list arguments;
+  va_start(arguments, pattern);
+  int length = vsnprintf(line, sizeof(line), pattern, arguments);
+  va_end(arguments);
+  return std::string(line,
+                     size_t(std::clamp(length, 0, int(sizeof(line)) - 1)));
+}
+
+std::string formatFigures(const std::vector<Request> &requests,
+                          const std::vector<Completion> &completions,
+                          const RunFacts &facts) {
+  int64_t prompt = 0;
+  int64_t generated = 0;
+  int64_t kvBytes = 0;
+  int64_t firstToken = 0;
+  int64_t end = 0;
+  for (size_t i = 0; i != requests.size(); ++i) {
+    const Completion &completion = completions[i];
+    prompt += int64_t(requests[i].Prompt.size());
+    generated += int64_t(completion.Ids.size());
+    kvBytes += completion.KvBytes;
+    firstToken = i == 0
+                     ? completion.FirstTokenNanoseconds
+                     : std::min(firstToken, completion.FirstTokenNanoseconds);
+    end = std::max(end, completion.FirstTokenNanoseconds +
+                            completion.DecodeNanoseconds);
+  }
+  std::string rates;
+  if (requests.size() == 1)
+    rates = format(
+        "%s; time to first token %.1f ms, prefill %.1f tok/s, decode %.1f "
+        "tok/s",
+        finishName(completions[0].Finish), double(firstToken) * 1e-6,
+        perSecond(prompt, completions[0].PrefillNanoseconds),
+        perSecond(generated - 1, completions[0].DecodeNanoseconds));
+  else
+    rates = format("%zu sequences; time to first token %.1f ms, %.1f tok/s in "
+                   "all",
+                   requests.size(), double(firstToken) * 1e-6,
+                   perSecond(generated, end));
+  return format("%lld prompt tokens, %lld generated, ", (long long)prompt,
+                (long long)generated) +
+         rates +
+         format("; %lld KV bytes, load %.1f ms, %d threads, %lld bytes of "
+                "memory at most",
+                (long long)kvBytes, facts.LoadMilliseconds, facts.Threads,
+                (long long)peakResidentBytes());
+}
+
+std::string formatInfo(const KvcProgramInfo &program, const Plan &plan,
+                       const std::string &payloadPath, int64_t tokens) {
+  std::string text;
+  auto line = [&text](const char *name, const std::string &value) {
+    text += format("%-14s", name) + value + "\n";
+  };
+  auto number = [](int64_t value) { return std::to_string(value); };
+  int64_t pages = divideUp(program.max_context, program.page_tokens);
+  CheckedSize cache = CheckedSize(pages) * program.page_bytes;
+  std::string stops;
+  for (int32_t id : plan.StopIds)
+    stops += (stops.empty() ? "" : ",") + number(id);
+
+  line("model", plan.Model.empty() ? "(unnamed)" : plan.Model);
+  line("target", std::string(program.target_cpu ? program.target_cpu : "") +
+                     " (" + (program.isa ? program.isa : "") + ")");
+  line("this CPU", cpuName() + ", " + number(availableCores()) + " cores");
+  line("ABI", number(program.abi_version));
+  line("vocabulary",
+       number(program.vocab) + " logits, " +
+           (tokens < 0 ? "no tokenizer" : number(tokens) + " tokens"));
+  line("stop ids", stops.empty() ? "none" : stops);
+  line("context", number(program.max_context) + " tokens");
+  if (!plan.Activations.empty())
+    line("activations", plan.Activations);
+  line("KV cache",
+       (plan.Cache.Type.empty() ? "" : plan.Cache.Type + ", ") +
+           number(program.page_bytes) + " bytes a page of " +
+           number(program.page_tokens) + " tokens, " +
+           (cache.valid() ? number(cache.value()) : "more than 2^63") +
+           " bytes at the full context");
+  line("workspace", number(program.rows_bytes) + " bytes a row, " +
+                        number(program.outputs_bytes) + " an output, " +
+                        number(program.worker_bytes) + " a row and worker");
+  line("weights", number(program.weights_bytes) + " bytes in " + payloadPath);
+  return text;
+}
+
+} // namespace kvc
