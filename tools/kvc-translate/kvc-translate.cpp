@@ -5,12 +5,15 @@
 // must appear whole or not at all.
 #include "codegen/emit/OutputFile.h"
 #include "dialect/KvcDialect.h"
+#include "dialect/reference/Interpret.h"
 #include "frontend/ImportGguf.h"
 #include "frontend/ImportSpec.h"
 
 #include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/WithColor.h"
 
 using namespace mlir;
@@ -21,7 +24,7 @@ using llvm::StringRef;
 namespace cl = llvm::cl;
 
 namespace {
-enum class Action { None, ImportGguf, ImportSpec };
+enum class Action { None, ImportGguf, ImportSpec, Interpret };
 } // namespace
 
 static cl::OptionCategory category("kvc-translate");
@@ -30,12 +33,45 @@ static cl::opt<Action> action(
     cl::values(clEnumValN(Action::ImportGguf, "import-gguf",
                           "a GGUF model file to L1 IR"),
                clEnumValN(Action::ImportSpec, "import-spec",
-                          "a JSON spec (docs/SPEC_WEIGHTS.md) to L1 IR")));
+                          "a JSON spec (docs/SPEC_WEIGHTS.md) to L1 IR"),
+               clEnumValN(Action::Interpret, "interpret",
+                          "runs IR of any level in the f64 interpreter")));
 static cl::opt<std::string> inputPath(cl::Positional, cl::desc("INPUT"),
                                       cl::cat(category));
 static cl::opt<std::string>
     outputPath("o", cl::desc("the file to write (standard output if absent)"),
                cl::value_desc("FILE"), cl::init("-"), cl::cat(category));
+
+static cl::OptionCategory interpretCategory("Options of --interpret");
+static cl::list<std::string>
+    promptIds("ids",
+              cl::desc("a sequence's prompt, 1,2,3; again for each sequence"),
+              cl::value_desc("IDS"), cl::cat(interpretCategory));
+static cl::list<std::string> decodeIds(
+    "decode-ids",
+    cl::desc("tokens fed one by one after the prompt; once a sequence"),
+    cl::value_desc("IDS"), cl::cat(interpretCategory));
+static cl::opt<bool> rounded(
+    "rounded",
+    cl::desc("apply the cache's element type and kvc.quantize's rounding"),
+    cl::cat(interpretCategory));
+static cl::opt<bool> allLogits("all-logits",
+                               cl::desc("logits of every row of the prompts"),
+                               cl::cat(interpretCategory));
+static cl::opt<std::string>
+    logitsPath("logits", cl::desc("write the logits, float64 [rows, vocab]"),
+               cl::value_desc("FILE.npy"), cl::cat(interpretCategory));
+static cl::opt<std::string>
+    cachePath("cache", cl::desc("write the cache, an array a layer and side"),
+              cl::value_desc("FILE.npz"), cl::cat(interpretCategory));
+static cl::opt<std::string>
+    against("against",
+            cl::desc("run this IR, too: logits and cache must be the same"),
+            cl::value_desc("FILE.mlir"), cl::cat(interpretCategory));
+static cl::opt<double>
+    tolerance("tolerance",
+              cl::desc("the relative error that --against allows (1e-12)"),
+              cl::init(1e-12), cl::cat(interpretCategory));
 
 /// Writes a module and checks it first: what an importer made must verify.
 static Error writeModule(Expected<OwningOpRef<ModuleOp>> module) {
@@ -50,6 +86,65 @@ static Error writeModule(Expected<OwningOpRef<ModuleOp>> module) {
   (*module)->print(output->os());
   output->os() << "\n";
   return output->commit();
+}
+
+static Expected<OwningOpRef<ModuleOp>> readModule(StringRef path,
+                                                  MLIRContext &context) {
+  if (Error error = checkInputFile(path))
+    return std::move(error);
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(path, &context);
+  if (!module)
+    return llvm::createStringError(path + ": not valid IR");
+  return module;
+}
+
+static Expected<std::vector<std::vector<int32_t>>>
+parseIds(const cl::list<std::string> &lists) {
+  std::vector<std::vector<int32_t>> result;
+  for (StringRef list : lists) {
+    std::vector<int32_t> &ids = result.emplace_back();
+    SmallVector<StringRef> items;
+    list.split(items, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/!list.empty());
+    for (StringRef item : items)
+      if (item.getAsInteger(10, ids.emplace_back()))
+        return llvm::createStringError("--" + lists.ArgStr + "=" + list +
+                                       ": '" + item + "' is not a token id");
+  }
+  return result;
+}
+
+static Error interpretFile(MLIRContext &context) {
+  auto module = readModule(inputPath, context);
+  if (!module)
+    return module.takeError();
+  InterpretOptions options;
+  auto ids = parseIds(promptIds), forced = parseIds(decodeIds);
+  if (!ids || !forced)
+    return llvm::joinErrors(ids.takeError(), forced.takeError());
+  options.ids = std::move(*ids);
+  options.decodeIds = std::move(*forced);
+  options.rounded = rounded;
+  options.allLogits = allLogits;
+  options.sourceDirectory = llvm::sys::path::parent_path(inputPath);
+  options.logitsPath = logitsPath;
+  options.cachePath = cachePath;
+  if (against.empty())
+    return interpret(**module, options, llvm::outs());
+
+  auto other = readModule(against, context);
+  if (!other)
+    return other.takeError();
+  Expected<Comparison> comparison = compareModules(**module, **other, options);
+  if (!comparison)
+    return comparison.takeError();
+  std::string largest = llvm::formatv("{0:e3}", comparison->error());
+  if (comparison->error() > tolerance)
+    return llvm::createStringError(
+        inputPath + " and " + against + " differ by " + largest + " (" +
+        comparison->worst + "); " +
+        llvm::formatv("{0:e1}", tolerance.getValue()).str() + " is allowed");
+  llvm::outs() << "largest relative error: " << largest << "\n";
+  return Error::success();
 }
 
 static Error run(MLIRContext &context) {
@@ -67,13 +162,15 @@ static Error run(MLIRContext &context) {
     return writeModule(importGguf(inputPath, &context));
   case Action::ImportSpec:
     return writeModule(importSpec(inputPath, &context));
+  case Action::Interpret:
+    return interpretFile(context);
   }
   llvm_unreachable("every action returns");
 }
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  cl::HideUnrelatedOptions(category);
+  cl::HideUnrelatedOptions({&category, &interpretCategory});
   cl::ParseCommandLineOptions(argc, argv,
                               "kvc-translate: models to IR, IR to programs\n");
   DialectRegistry registry;
