@@ -1,5 +1,6 @@
 //===- kvc-opt.cpp - Runs passes over kvc IR ------------------------------===//
 #include "dialect/KvcDialect.h"
+#include "passes/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -17,6 +18,7 @@ int main(int argc, char **argv) {
                   mlir::math::MathDialect, mlir::scf::SCFDialect,
                   mlir::vector::VectorDialect>();
   mlir::registerTransformsPasses();
+  kvc::registerPassesAndPipeline();
   return mlir::asMainReturnCode(mlir::MlirOptMain(
       argc, argv, "kvc-opt: runs passes over kvc IR\n", registry));
 }

@@ -1,0 +1,55 @@
+//===- Passes.h - The passes of kvc and their pipeline --------------------===//
+#ifndef KVC_PASSES_PASSES_H
+#define KVC_PASSES_PASSES_H
+
+#include "dialect/KvcDialect.h"
+
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassOptions.h"
+
+namespace kvc {
+
+#define GEN_PASS_DECL
+#include "passes/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "passes/Passes.h.inc"
+
+/// What `kvc-pipeline` takes: the choices of one compilation.
+struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
+  Option<std::string> target{*this, "target",
+                             llvm::cl::desc("architecture: cpu"),
+                             llvm::cl::init("cpu")};
+  Option<std::string> targetCpu{
+      *this, "target-cpu",
+      llvm::cl::desc("LLVM's name of the processor, or native"),
+      llvm::cl::init("native")};
+  Option<int64_t> vectorWidth{
+      *this, "vector-width",
+      llvm::cl::desc("register width in bits; 0: the processor's widest"),
+      llvm::cl::init(0)};
+  Option<std::string> kvType{*this, "kv-type",
+                             llvm::cl::desc("cache element: f32, f16 or bf16"),
+                             llvm::cl::init("f16")};
+  Option<std::string> activations{*this, "activations",
+                                  llvm::cl::desc("f32 or int8"),
+                                  llvm::cl::init("int8")};
+  Option<int64_t> ctx{
+      *this, "ctx", llvm::cl::desc("positions to compile for; 0: the model's"),
+      llvm::cl::init(0)};
+  Option<bool> fuse{*this, "fuse",
+                    llvm::cl::desc("false leaves every op a kernel of its own"),
+                    llvm::cl::init(true)};
+};
+
+/// From a model as imported (L1) to its schedule (L4). `manager` is one of
+/// builtin.module.
+void buildPipeline(mlir::OpPassManager &manager,
+                   const PipelineOptions &options);
+
+/// Registers the passes and `kvc-pipeline`.
+void registerPassesAndPipeline();
+
+} // namespace kvc
+
+#endif // KVC_PASSES_PASSES_H

@@ -1,0 +1,178 @@
+//===- Passes.td - The passes of kvc --------------------------*- tablegen -*-===//
+#ifndef KVC_PASSES
+#define KVC_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+class Kvc_Pass<string argument> : Pass<argument, "::kvc::ModelOp"> {
+  let dependentDialects = ["::kvc::KvcDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// From the model to its programs
+//===----------------------------------------------------------------------===//
+
+def SetTarget : Kvc_Pass<"kvc-set-target"> {
+  let summary = "writes the choices of one compilation into the model";
+  let description = [{
+    Resolves the target (`target-cpu=native` becomes LLVM's name of this machine's
+    processor and the features that differ from what the name implies) and notes
+    it on the model, with the kind of activations. Gives the cache its element type and
+    the model the context asked for. Every later choice follows from these attributes,
+    never from the machine the compiler runs on.
+
+    ```mlir
+    kvc.model @m attributes {max_context = 8192 : i64} {
+      kvc.cache @kv : !kvc.cache<layers = 30, kv_heads = 3, head_dim = 64, type = f16, page = 64, split = 256>
+    ```
+    with `target-cpu=x86-64-v3 kv-type=f32 activations=int8 ctx=2048` becomes
+    ```mlir
+    kvc.model @m attributes {activations = "int8", max_context = 2048 : i64,
+        target = #kvc.target<arch = "cpu", cpu = "x86-64-v3", features = "", vector_width = 256>} {
+      kvc.cache @kv : !kvc.cache<layers = 30, kv_heads = 3, head_dim = 64, type = f32, page = 64, split = 256>
+    ```
+  }];
+  let options = [
+    Option<"target", "target", "std::string", "\"cpu\"", "architecture: cpu">,
+    Option<"targetCpu", "target-cpu", "std::string", "\"native\"",
+           "LLVM's name of the processor, or native">,
+    Option<"vectorWidth", "vector-width", "int64_t", "0",
+           "register width in bits that tiles are written for; 0: the widest the processor has">,
+    Option<"kvType", "kv-type", "std::string", "\"f16\"", "element type of the cache: f32, f16 or bf16">,
+    Option<"activations", "activations", "std::string", "\"int8\"",
+           "what block-quantised weights are multiplied with: f32 or int8">,
+    Option<"ctx", "ctx", "int64_t", "0", "positions to compile for; 0: the model's own">,
+  ];
+}
+
+def SplitPhases : Kvc_Pass<"kvc-split-phases"> {
+  let summary = "makes the prefill and the decode program from the forward function";
+  let description = [{
+    From here on the phase is an attribute that passes and code generation may use.
+    Both programs start as the same ops.
+
+    ```mlir
+    kvc.forward @forward(%tokens: ..., %batch: !kvc.batch) -> tensor<?x131xf32, #kvc.outputs> { ... }
+    ```
+    becomes
+    ```mlir
+    kvc.program @prefill(...) -> ... attributes {phase = #kvc.phase<prefill>} { ... }
+    kvc.program @decode(...) -> ... attributes {phase = #kvc.phase<decode>} { ... }
+    ```
+  }];
+}
+
+def QuantizeActivations : Kvc_Pass<"kvc-quantize-activations"> {
+  let summary = "marks where activations are rounded to 8 bits";
+  let description = [{
+    If the model's `activations` is `int8`: each linear whose weights are
+    block-quantised in every layer reads its input through a `kvc.quantize`, one for
+    each distinct input. A linear with an f32, f16 or bf16 weight in any layer keeps f32
+    activations. Nothing else in the compiler decides where roundings stand.
+
+    ```mlir
+    %q = kvc.linear %n, [@attn_q][%layer] : ...
+    %k = kvc.linear %n, [@attn_k][%layer] : ...
+    ```
+    becomes
+    ```mlir
+    %nq = kvc.quantize %n : tensor<?x576xf32, #kvc.rows>
+    %q = kvc.linear %nq, [@attn_q][%layer] : ...
+    %k = kvc.linear %nq, [@attn_k][%layer] : ...
+    ```
+  }];
+  let statistics = [Statistic<"numQuantized", "quantized", "values quantized">];
+}
+
+//===----------------------------------------------------------------------===//
+// To the schedule
+//===----------------------------------------------------------------------===//
+
+def PackWeights : Kvc_Pass<"kvc-pack-weights"> {
+  let summary = "chooses the packed layout of each weight and its place in the arena";
+  let description = [{
+    Each matrix gets a `#kvc.panels` layout: as many lanes as the target's vector
+    register has f32 values, and units that tiles of its kernel cover whole: a head
+    where heads are a dimension of the result, else 32 rows, 64 in a matrix
+    of more than 8,192 rows. Each weight gets the byte offset of each layer, a multiple of
+    64: first what is embedded from, then layer after layer, then the rest.
+    Vectors are stored as f32. Weights that no program uses get no place. The
+    size of the arena becomes the model's `weights_bytes`.
+
+    ```mlir
+    kvc.weight @attn_q : !kvc.weight<2x576x576> = [...]
+    ```
+    becomes
+    ```mlir
+    kvc.weight @attn_q : !kvc.weight<2x576x576, #kvc.panels<lanes = 8, unit = 64>> = [...] {offsets = array<i64: 2304, 1873728>}
+    ```
+  }];
+  let statistics = [Statistic<"numPacked", "packed", "weights given a place">];
+}
+
+def PlanMemory : Kvc_Pass<"kvc-plan-memory"> {
+  let summary = "gives every value that crosses kernels a slot in an arena";
+  let description = [{
+    Ops outside kernels become kernels of their own. Each value that one kernel hands
+    to another gets a slot in the `rows` or the `outputs` arena, by its extent, and slots of values
+    that are never live together share bytes. A carried value of `kvc.layers` keeps one
+    slot, and an elementwise op whose operand dies with it writes over that operand: a residual
+    stream stays in one place. Where that is impossible a kernel "copy" is inserted. A value
+    that a prologue hands to its anchor is staged in the worker's own slot.
+
+    Afterwards kernels have no results and capture nothing but the tokens, the batch and
+    the layer's index, the program returns nothing (its logits lie in the logits slot), and
+    `rows_bytes`, `outputs_bytes` and `worker_bytes` say what a row needs of
+    each arena.
+
+    ```mlir
+    %h1 = kvc.kernel "out" -> tensor<?x576xf32, #kvc.rows> {
+      %o = kvc.linear %c, [@attn_output][%layer] : ...
+      %s = kvc.add %h, %o : tensor<?x576xf32, #kvc.rows>
+      kvc.yield %s : tensor<?x576xf32, #kvc.rows>
+    }
+    ```
+    becomes
+    ```mlir
+    kvc.kernel "out" {
+      %c = kvc.read slot<rows, offset = 2304, stride = 2304, f32> : tensor<?x9x64xf32, #kvc.rows>
+      %h = kvc.read slot<rows, offset = 0, stride = 2304, f32> : tensor<?x576xf32, #kvc.rows>
+      %o = kvc.linear %c, [@attn_output][%layer] : ...
+      %s = kvc.add %h, %o : tensor<?x576xf32, #kvc.rows>
+      kvc.write %s, slot<rows, offset = 0, stride = 2304, f32> : tensor<?x576xf32, #kvc.rows>
+    }
+    ```
+    Attention scores, where they have not been fused away, have a slot of heads x `max_context`
+    values a row: score (h, t) of a row lies at `(h * max_context + t) * 4`.
+  }];
+  let statistics = [
+    Statistic<"numCopies", "copies", "copy kernels inserted">,
+    Statistic<"numInPlace", "in-place", "values written over an operand">,
+  ];
+}
+
+def Schedule : Kvc_Pass<"kvc-schedule"> {
+  let summary = "numbers the kernels and puts barriers where they depend";
+  let description = [{
+    Each kernel becomes a `kvc.dispatch`, numbered from 0 in each program. A
+    `kvc.barrier` stands between two dispatches only where one reads or writes bytes that
+    the other writes (slots or cache), also between the end of a layer and the start of the next.
+
+    ```mlir
+    kvc.kernel "a" { ... kvc.write %x, slot<rows, offset = 0, ...> }
+    kvc.kernel "b" { %x = kvc.read slot<rows, offset = 0, ...> ... }
+    ```
+    becomes
+    ```mlir
+    kvc.dispatch "a" 0 { ... kvc.write %x, slot<rows, offset = 0, ...> }
+    kvc.barrier
+    kvc.dispatch "b" 1 { %x = kvc.read slot<rows, offset = 0, ...> ... }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numDispatches", "dispatches", "dispatches">,
+    Statistic<"numBarriers", "barriers", "barriers">,
+  ];
+}
+
+#endif // KVC_PASSES

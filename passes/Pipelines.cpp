@@ -1,0 +1,33 @@
+//===- Pipelines.cpp - The order of the passes ----------------------------===//
+#include "passes/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+
+using namespace mlir;
+using namespace kvc;
+
+void kvc::buildPipeline(OpPassManager &manager,
+                        const PipelineOptions &options) {
+  OpPassManager &model = manager.nest<ModelOp>();
+  SetTargetOptions target;
+  target.target = options.target;
+  target.targetCpu = options.targetCpu;
+  target.vectorWidth = options.vectorWidth;
+  target.kvType = options.kvType;
+  target.activations = options.activations;
+  target.ctx = options.ctx;
+  model.addPass(createSetTarget(target));
+  model.addPass(createSplitPhases());
+  model.addPass(createQuantizeActivations());
+  model.addPass(createPackWeights());
+  model.addPass(createPlanMemory());
+  model.addPass(createSchedule());
+}
+
+void kvc::registerPassesAndPipeline() {
+  registerKvcPasses();
+  PassPipelineRegistration<PipelineOptions>(
+      "kvc-pipeline", "from an imported model to the schedule of its programs",
+      buildPipeline);
+}
