@@ -2,47 +2,47 @@
 kvc.model @gqa attributes {eos = array<i64: 2>, max_context = 128 : i64, vocab_tokens = 131 : i64} {
     kvc.source @seed {seed = 1 : i64}
     kvc.weight @token_embd : !kvc.weight<1x131x80> = [
-      #kvc.slice<@seed, f32, 0, "token_embd.weight">]
+      #kvc.slice<@seed, f32, 0, "token_embd.weight", [0.0, 0.19364916731037085]>]
     kvc.weight @attn_norm : !kvc.weight<3x80> = [
-      #kvc.slice<@seed, f32, 0, "blk.0.attn_norm.weight">,
-      #kvc.slice<@seed, f32, 0, "blk.1.attn_norm.weight">,
-      #kvc.slice<@seed, f32, 0, "blk.2.attn_norm.weight">]
+      #kvc.slice<@seed, f32, 0, "blk.0.attn_norm.weight", [1.0, 0.25]>,
+      #kvc.slice<@seed, f32, 0, "blk.1.attn_norm.weight", [1.0, 0.25]>,
+      #kvc.slice<@seed, f32, 0, "blk.2.attn_norm.weight", [1.0, 0.25]>]
     kvc.weight @attn_q : !kvc.weight<3x144x80> = [
-      #kvc.slice<@seed, f32, 0, "blk.0.attn_q.weight">,
-      #kvc.slice<@seed, f32, 0, "blk.1.attn_q.weight">,
-      #kvc.slice<@seed, f32, 0, "blk.2.attn_q.weight">]
+      #kvc.slice<@seed, f32, 0, "blk.0.attn_q.weight", [0.0, 0.19364916731037085]>,
+      #kvc.slice<@seed, f32, 0, "blk.1.attn_q.weight", [0.0, 0.19364916731037085]>,
+      #kvc.slice<@seed, f32, 0, "blk.2.attn_q.weight", [0.0, 0.19364916731037085]>]
     kvc.weight @attn_k : !kvc.weight<3x48x80> = [
-      #kvc.slice<@seed, f32, 0, "blk.0.attn_k.weight">,
-      #kvc.slice<@seed, f32, 0, "blk.1.attn_k.weight">,
-      #kvc.slice<@seed, f32, 0, "blk.2.attn_k.weight">]
+      #kvc.slice<@seed, f32, 0, "blk.0.attn_k.weight", [0.0, 0.19364916731037085]>,
+      #kvc.slice<@seed, f32, 0, "blk.1.attn_k.weight", [0.0, 0.19364916731037085]>,
+      #kvc.slice<@seed, f32, 0, "blk.2.attn_k.weight", [0.0, 0.19364916731037085]>]
     kvc.weight @attn_v : !kvc.weight<3x48x80> = [
-      #kvc.slice<@seed, f32, 0, "blk.0.attn_v.weight">,
-      #kvc.slice<@seed, f32, 0, "blk.1.attn_v.weight">,
-      #kvc.slice<@seed, f32, 0, "blk.2.attn_v.weight">]
+      #kvc.slice<@seed, f32, 0, "blk.0.attn_v.weight", [0.0, 0.19364916731037085]>,
+      #kvc.slice<@seed, f32, 0, "blk.1.attn_v.weight", [0.0, 0.19364916731037085]>,
+      #kvc.slice<@seed, f32, 0, "blk.2.attn_v.weight", [0.0, 0.19364916731037085]>]
     kvc.weight @attn_output : !kvc.weight<3x80x144> = [
-      #kvc.slice<@seed, f32, 0, "blk.0.attn_output.weight">,
-      #kvc.slice<@seed, f32, 0, "blk.1.attn_output.weight">,
-      #kvc.slice<@seed, f32, 0, "blk.2.attn_output.weight">]
+      #kvc.slice<@seed, f32, 0, "blk.0.attn_output.weight", [0.0, 0.14433756729740643]>,
+      #kvc.slice<@seed, f32, 0, "blk.1.attn_output.weight", [0.0, 0.14433756729740643]>,
+      #kvc.slice<@seed, f32, 0, "blk.2.attn_output.weight", [0.0, 0.14433756729740643]>]
     kvc.weight @ffn_norm : !kvc.weight<3x80> = [
-      #kvc.slice<@seed, f32, 0, "blk.0.ffn_norm.weight">,
-      #kvc.slice<@seed, f32, 0, "blk.1.ffn_norm.weight">,
-      #kvc.slice<@seed, f32, 0, "blk.2.ffn_norm.weight">]
+      #kvc.slice<@seed, f32, 0, "blk.0.ffn_norm.weight", [1.0, 0.25]>,
+      #kvc.slice<@seed, f32, 0, "blk.1.ffn_norm.weight", [1.0, 0.25]>,
+      #kvc.slice<@seed, f32, 0, "blk.2.ffn_norm.weight", [1.0, 0.25]>]
     kvc.weight @ffn_gate : !kvc.weight<3x112x80> = [
-      #kvc.slice<@seed, f32, 0, "blk.0.ffn_gate.weight">,
-      #kvc.slice<@seed, f32, 0, "blk.1.ffn_gate.weight">,
-      #kvc.slice<@seed, f32, 0, "blk.2.ffn_gate.weight">]
+      #kvc.slice<@seed, f32, 0, "blk.0.ffn_gate.weight", [0.0, 0.19364916731037085]>,
+      #kvc.slice<@seed, f32, 0, "blk.1.ffn_gate.weight", [0.0, 0.19364916731037085]>,
+      #kvc.slice<@seed, f32, 0, "blk.2.ffn_gate.weight", [0.0, 0.19364916731037085]>]
     kvc.weight @ffn_up : !kvc.weight<3x112x80> = [
-      #kvc.slice<@seed, f32, 0, "blk.0.ffn_up.weight">,
-      #kvc.slice<@seed, f32, 0, "blk.1.ffn_up.weight">,
-      #kvc.slice<@seed, f32, 0, "blk.2.ffn_up.weight">]
+      #kvc.slice<@seed, f32, 0, "blk.0.ffn_up.weight", [0.0, 0.19364916731037085]>,
+      #kvc.slice<@seed, f32, 0, "blk.1.ffn_up.weight", [0.0, 0.19364916731037085]>,
+      #kvc.slice<@seed, f32, 0, "blk.2.ffn_up.weight", [0.0, 0.19364916731037085]>]
     kvc.weight @ffn_down : !kvc.weight<3x80x112> = [
-      #kvc.slice<@seed, f32, 0, "blk.0.ffn_down.weight">,
-      #kvc.slice<@seed, f32, 0, "blk.1.ffn_down.weight">,
-      #kvc.slice<@seed, f32, 0, "blk.2.ffn_down.weight">]
+      #kvc.slice<@seed, f32, 0, "blk.0.ffn_down.weight", [0.0, 0.16366341767699427]>,
+      #kvc.slice<@seed, f32, 0, "blk.1.ffn_down.weight", [0.0, 0.16366341767699427]>,
+      #kvc.slice<@seed, f32, 0, "blk.2.ffn_down.weight", [0.0, 0.16366341767699427]>]
     kvc.weight @output_norm : !kvc.weight<1x80> = [
-      #kvc.slice<@seed, f32, 0, "output_norm.weight">]
+      #kvc.slice<@seed, f32, 0, "output_norm.weight", [1.0, 0.25]>]
     kvc.weight @output : !kvc.weight<1x131x80> = [
-      #kvc.slice<@seed, f32, 0, "output.weight">]
+      #kvc.slice<@seed, f32, 0, "output.weight", [0.0, 0.19364916731037085]>]
     kvc.cache @kv : !kvc.cache<layers = 3, kv_heads = 2, head_dim = 24, type = f32, page = 16, split = 64>
 
     kvc.forward @forward(%tokens: tensor<?xi32, #kvc.rows>, %batch: !kvc.batch) -> tensor<?x131xf32, #kvc.outputs> {

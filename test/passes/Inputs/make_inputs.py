@@ -5,15 +5,15 @@ usage: make_inputs.py            rewrites gqa.mlir and smollm2.mlir beside itsel
 import os
 
 
-def slices(name, layers, source="@seed", fmt="f32", offset=None):
-    out = []
-    for layer in range(layers):
-        tensor = f"blk.{layer}.{name}.weight" if layers > 1 else f"{name}.weight"
-        if offset is None:
-            out.append(f'#kvc.slice<{source}, {fmt}, 0, "{tensor}">')
-        else:
-            out.append(f"#kvc.slice<{source}, {fmt}, {offset(layer)}>")
-    return ",\n      ".join(out)
+def generated(name, layers, shape):
+    """Slices of a generated weight: vectors around 1, matrices that keep a row's size."""
+    middle, half = (0.0, (3.0 / shape[-1]) ** 0.5) if len(shape) == 2 else (1.0, 0.25)
+    names = [f"blk.{layer}.{name}.weight" for layer in range(layers)] if layers > 1 else [f"{name}.weight"]
+    return ",\n      ".join(f'#kvc.slice<@seed, f32, 0, "{n}", [{middle!r}, {half!r}]>' for n in names)
+
+
+def stored(layers, fmt, base, step):
+    return ",\n      ".join(f"#kvc.slice<@file, {fmt}, {base + layer * step}>" for layer in range(layers))
 
 
 class Model:
@@ -38,7 +38,7 @@ class Model:
         def weight(name, layers, shape, fmt):
             dims = "x".join(str(d) for d in [layers] + shape)
             if m.file is None:
-                where = slices(name, layers, fmt=fmt)
+                where = generated(name, layers, shape)
             else:
                 size = 1
                 for d in shape:
@@ -47,7 +47,7 @@ class Model:
                 step = size // 32 * per32
                 base = place[0]
                 place[0] += step * layers
-                where = slices(name, layers, "@file", fmt, lambda l: base + l * step)
+                where = stored(layers, fmt, base, step)
             return f"    kvc.weight @{name} : !kvc.weight<{dims}> = [\n      {where}]\n"
 
         L, H = m.layers, m.hidden
