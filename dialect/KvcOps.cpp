@@ -60,7 +60,8 @@ static FailureOr<WeightOp> verifyWeight(Operation *op, FlatSymbolRefAttr symbol,
   if ((rows >= 0 && type.getRows() != rows) ||
       (matrix && columns >= 0 && type.getColumns() != columns))
     return op->emitOpError("does not fit ")
-           << symbol << " : " << type << ": expected " << rows
+           << symbol << " : " << type << ": expected "
+           << (rows < 0 ? std::string("any") : std::to_string(rows))
            << (matrix ? " x " + std::to_string(columns) : std::string());
   return weight;
 }
