@@ -9,6 +9,7 @@ compiled with float32 activations and cache and checked by check_program.py.
 The last line says how many models are equal; standard library only.
 """
 import argparse
+import concurrent.futures
 import contextlib
 import os
 import subprocess
@@ -30,14 +31,28 @@ def run(command, timeout):
         return 124, f"no end after {timeout} s"
 
 
+def compile_model(name, model, program, options, args):
+    """Returns (exit status, output)."""
+    status, output = run([args.kvc, "compile", model, "-o", program, *options, *args.compile_arg], args.timeout)
+    return status, f"{name}: kvc compile failed with status {status}: {output}"
+
+
 def check(name, record, model, program, args):
     """Compiles one model and compares; returns (exit status, output)."""
-    status, output = run([args.kvc, "compile", model, "-o", program, "--activations=f32", "--kv-type=f32",
-                          *args.compile_arg], args.timeout)
+    status, output = compile_model(name, model, program, ["--activations=f32", "--kv-type=f32"], args)
     if status != 0:
-        return status, f"{name}: kvc compile failed with status {status}: {output}"
-    return run([sys.executable, os.path.join(HERE, "check_program.py"), record, program, "--",
-                *args.program_arg], args.timeout)
+        return status, output
+    status, output = run([sys.executable, os.path.join(HERE, "check_program.py"), record, program, "--",
+                          *args.program_arg], args.timeout)
+    if not args.invariance:
+        return status, output
+    command = [sys.executable, os.path.join(HERE, "check_invariance.py"), program]
+    more, text = run(command, args.timeout)
+    status, output = status or more, f"{output}\n{text}"
+    more, text = compile_model(name, model, program, ["--activations=int8", "--kv-type=f16"], args)
+    if more == 0:
+        more, text = run(command, args.timeout)
+    return status or more, f"{output}\n{text} (int8, f16)"
 
 
 def main():
@@ -47,7 +62,11 @@ def main():
                         help="a further argument of kvc compile, such as --target-cpu=x86-64-v3")
     parser.add_argument("--program-arg", action="append", default=[], metavar="ARG",
                         help="a further argument of the programs, such as --no-cache")
+    parser.add_argument("--invariance", action="store_true",
+                        help="check too that logits do not depend on threads, batch, chunks and cache, "
+                             "for float32 and for int8 activations")
     parser.add_argument("--keep", metavar="FOLDER", help="put models and programs there and leave them")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="models at once (default: %(default)s)")
     parser.add_argument("--timeout", type=float, default=300.0, help="seconds for one compilation or comparison")
     parser.add_argument("names", nargs="*", help="models; all without")
     args = parser.parse_args()
@@ -63,8 +82,7 @@ def main():
     if unknown:
         parser.error(f"no such model: {', '.join(unknown)}; there are {', '.join(models)}")
 
-    names, equal = args.names or list(models), 0
-    for name in names:
+    def one(name):
         with contextlib.ExitStack() as stack:
             folder = args.keep or stack.enter_context(tempfile.TemporaryDirectory(prefix="kvc-models-"))
             os.makedirs(folder, exist_ok=True)
@@ -73,9 +91,13 @@ def main():
                 model = os.path.join(folder, f"{name}.gguf")
                 with open(model, "wb") as file:
                     file.write(tiny_gguf.make(ggufs[name]))
-            status, output = check(name, record, model, os.path.join(folder, f"{name}.prog"), args)
-        print(output, flush=True)
-        equal += status == 0
+            return check(name, record, model, os.path.join(folder, name), args)
+
+    names, equal = args.names or list(models), 0
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        for status, output in pool.map(one, names):
+            print(output, flush=True)
+            equal += status == 0
     print(f"models: {equal}/{len(names)} equal to their records")
     return 0 if equal == len(names) else 1
 
