@@ -1,7 +1,6 @@
 //===- KernelFusion.cpp - The one way ops become a kernel -----------------===//
 #include "passes/KernelFusion.h"
 
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -172,6 +171,10 @@ template <typename... Ops> static bool feeds(Value value) {
   });
 }
 
+bool kvc::feedsAttention(Value value) {
+  return feeds<ScoresOp, AttentionOp, CacheAppendOp>(value);
+}
+
 /// Whether the value, perhaps rotated, is what is appended as keys.
 static bool isKey(Value value) {
   return llvm::any_of(usersOf(value), [&](Operation *user) {
@@ -184,9 +187,7 @@ static bool isKey(Value value) {
 
 static llvm::StringRef linearName(LinearOp linear) {
   Value first = linear.getOutputs().front();
-  bool attends = llvm::any_of(linear.getOutputs(), [](Value output) {
-    return feeds<ScoresOp, AttentionOp, CacheAppendOp>(output);
-  });
+  bool attends = llvm::any_of(linear.getOutputs(), feedsAttention);
   if (linear.getNumResults() > 1)
     return attends                             ? "qkv"
            : feeds<ActivationOp, MulOp>(first) ? "gate_up"

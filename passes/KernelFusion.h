@@ -41,6 +41,9 @@ llvm::SmallVector<mlir::Operation *> usersOf(mlir::Value value);
 /// The kernel around `op`, or `op` itself where there is none.
 mlir::Operation *kernelOf(mlir::Operation *op);
 
+/// Whether the value, perhaps rotated, goes to an attention or the cache.
+bool feedsAttention(mlir::Value value);
+
 /// Why `ops`, in order and without terminators, cannot be the body of a kernel;
 /// empty if they can. Operands are seen through kernels, so ops that are not
 /// together yet may be asked about.

@@ -4,12 +4,16 @@
 using namespace mlir;
 using namespace kvc;
 
+InFlightDiagnostic kvc::ruleError(Operation *op) {
+  return emitError(op->getLoc()) << "'" << op->getName() << "' op ";
+}
+
 static LogicalResult requirePrograms(ModelOp model, llvm::StringRef pass) {
   for (auto forward : model.getOps<ForwardOp>())
-    return forward.emitOpError("is not split into programs: ")
-           << pass << " comes after kvc-split-phases";
+    return ruleError(forward) << "is not split into programs: " << pass
+                              << " comes after kvc-split-phases";
   if (model.getOps<ProgramOp>().empty())
-    return model.emitOpError("has no kvc.program for ") << pass;
+    return ruleError(model) << "has no kvc.program for " << pass;
   return success();
 }
 
@@ -19,8 +23,8 @@ LogicalResult kvc::requireProgramsOfValues(ModelOp model,
     return failure();
   for (auto program : model.getOps<ProgramOp>())
     if (program.getResultTypes().empty())
-      return program.emitOpError("has its memory planned already: ")
-             << pass << " comes before kvc-plan-memory";
+      return ruleError(program) << "has its memory planned already: " << pass
+                                << " comes before kvc-plan-memory";
   return success();
 }
 
@@ -29,15 +33,15 @@ LogicalResult kvc::requirePlannedPrograms(ModelOp model, llvm::StringRef pass) {
     return failure();
   for (auto program : model.getOps<ProgramOp>()) {
     if (!program.getResultTypes().empty())
-      return program.emitOpError("has no memory plan: ")
-             << pass << " comes after kvc-plan-memory";
+      return ruleError(program) << "has no memory plan: " << pass
+                                << " comes after kvc-plan-memory";
     WalkResult scheduled = program.walk([](Operation *op) {
       return isa<DispatchOp, BarrierOp>(op) ? WalkResult::interrupt()
                                             : WalkResult::advance();
     });
     if (scheduled.wasInterrupted())
-      return program.emitOpError("is scheduled already: ")
-             << pass << " runs once";
+      return ruleError(program)
+             << "is scheduled already: " << pass << " runs once";
   }
   return success();
 }

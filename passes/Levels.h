@@ -6,6 +6,10 @@
 
 namespace kvc {
 
+/// Begins an error of one line at the op, naming it: `emitOpError` would print
+/// all of it, which for a model is pages.
+mlir::InFlightDiagnostic ruleError(mlir::Operation *op);
+
 /// Succeeds if the model's functions are programs of values (L2 or L3), which
 /// is what `pass` works on; otherwise says so.
 mlir::LogicalResult requireProgramsOfValues(ModelOp model,

@@ -75,9 +75,9 @@ LogicalResult PackWeightsPass::collectUses(ModelOp model) {
         auto type = cast<RankedTensorType>(output.getType());
         int64_t headDim = type.getRank() == 3 ? type.getDimSize(2) : 0;
         if (entry.headDim != 0 && headDim != 0 && entry.headDim != headDim) {
-          linear.emitOpError("uses ")
-              << weight << " with heads of " << headDim << ", another use has "
-              << entry.headDim << ": a weight has one packed layout";
+          ruleError(linear) << "uses " << weight << " with heads of " << headDim
+                            << ", another use has " << entry.headDim
+                            << ": a weight has one packed layout";
           return WalkResult::interrupt();
         }
         if (headDim != 0)
@@ -100,7 +100,7 @@ LogicalResult PackWeightsPass::chooseLayout(WeightOp weight, int64_t lanes) {
         packedLayoutError(static_cast<Format>(slice.getFormat()),
                           type.getRows(), type.getColumns(), lanes, unit);
     if (!error.empty())
-      return weight.emitOpError("cannot be packed: ") << error;
+      return ruleError(weight) << "cannot be packed: " << error;
   }
   weight.setType(type.withLayout(PanelsAttr::get(&getContext(), lanes, unit)));
   return success();
@@ -120,7 +120,8 @@ LogicalResult PackWeightsPass::place(WeightOp weight, int64_t layer) {
   int64_t end = 0;
   if (llvm::AddOverflow(arenaBytes, bytes, end) ||
       end > std::numeric_limits<int64_t>::max() - PanelAlignment)
-    return weight.emitOpError("ends beyond the largest size an arena can have");
+    return ruleError(weight)
+           << "ends beyond the largest size an arena can have";
   arenaBytes = llvm::alignTo(end, PanelAlignment);
   return success();
 }
@@ -130,10 +131,10 @@ LogicalResult PackWeightsPass::pack(ModelOp model) {
     return failure();
   TargetAttr target = model.getTargetAttr();
   if (!target)
-    return model.emitOpError("has no target: kvc-pack-weights comes after "
-                             "kvc-set-target");
+    return ruleError(model) << "has no target: kvc-pack-weights comes after "
+                               "kvc-set-target";
   if (model.getWeightsBytes())
-    return model.emitOpError("has its weights packed already");
+    return ruleError(model) << "has its weights packed already";
   int64_t lanes = vectorLanes(target);
   if (failed(collectUses(model)))
     return failure();

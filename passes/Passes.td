@@ -85,6 +85,175 @@ def QuantizeActivations : Kvc_Pass<"kvc-quantize-activations"> {
 }
 
 //===----------------------------------------------------------------------===//
+// Fusion
+//===----------------------------------------------------------------------===//
+
+class Kvc_FusionPass<string argument> : Kvc_Pass<argument> {
+  let statistics = [Statistic<"numFused", "fused", "fusions done">];
+}
+
+def FuseQkv : Kvc_FusionPass<"kvc-fuse-qkv"> {
+  let summary = "one linear for the projections of one attention";
+  let description = [{
+    Linears of the same input and layer whose results go, perhaps rotated, to an attention or
+    the cache become one linear with a segment each, in one kernel. Each segment keeps
+    its own weight and format. Projections whose inputs differ (one reads rounded activations,
+    another does not) stay apart.
+
+    ```mlir
+    %q = kvc.linear %n, [@attn_q][%layer] : (tensor<?x80xf32, #kvc.rows>) -> tensor<?x6x24xf32, #kvc.rows>
+    %k = kvc.linear %n, [@attn_k][%layer] : ...
+    %v = kvc.linear %n, [@attn_v][%layer] : ...
+    ```
+    becomes
+    ```mlir
+    %q, %k, %v = kvc.kernel "qkv" -> ... {
+      %0:3 = kvc.linear %n, [@attn_q, @attn_k, @attn_v][%layer] : ...
+      kvc.yield %0#0, %0#1, %0#2 : ...
+    }
+    ```
+  }];
+}
+
+def FuseGateUp : Kvc_FusionPass<"kvc-fuse-gate-up"> {
+  let summary = "gate and up projection in one kernel with their activation";
+  let description = [{
+    Two linears of one input whose results meet in `mul(activation(gate), up)` become
+    one linear of two segments, with the activation and the product on its tile. The activation
+    of an ungated feed-forward, `activation(linear)`, goes onto its linear's tile.
+
+    ```mlir
+    %g = kvc.linear %n, [@ffn_gate][%layer] : ...
+    %u = kvc.linear %n, [@ffn_up][%layer] : ...
+    %a = kvc.activation %g {kind = #kvc.activation_kind<silu>} : ...
+    %m = kvc.mul %a, %u : ...
+    ```
+    becomes
+    ```mlir
+    %m = kvc.kernel "gate_up" -> ... {
+      %g, %u = kvc.linear %n, [@ffn_gate, @ffn_up][%layer] : ...
+      %a = kvc.activation %g {kind = #kvc.activation_kind<silu>} : ...
+      %p = kvc.mul %a, %u : ...
+      kvc.yield %p : ...
+    }
+    ```
+  }];
+}
+
+def FuseMaskedSoftmax : Kvc_FusionPass<"kvc-fuse-masked-softmax"> {
+  let summary = "attention that never stores its scores";
+  let description = [{
+    Scores, masked softmax and context of one cache layer become one `kvc.attention` in a
+    kernel of its own, unless something else uses the scores or writes the cache in between.
+
+    ```mlir
+    %s = kvc.scores %q, @kv[%layer], %batch {scale = 0.125 : f64} : ...
+    %p = kvc.masked_softmax %s, %batch : ...
+    %c = kvc.context %p, @kv[%layer], %batch : ...
+    ```
+    becomes
+    ```mlir
+    %c = kvc.kernel "attention" -> ... {
+      %a = kvc.attention %q, @kv[%layer], %batch {scale = 0.125 : f64} : ...
+      kvc.yield %a : ...
+    }
+    ```
+  }];
+}
+
+def FuseCacheAppend : Kvc_FusionPass<"kvc-fuse-cache-append"> {
+  let summary = "rotation and cache append on the tile of their projection";
+  let description = [{
+    Rotations of a linear's results go into the linear's kernel; so does the
+    `kvc.cache_append` whose keys and values are both made there. K and V then go
+    from the tile to their page, once, and need no slot.
+
+    ```mlir
+    %q, %k, %v = kvc.kernel "qkv" -> ... { ... }
+    %qr = kvc.rope %q, %batch {...} : ...
+    %kr = kvc.rope %k, %batch {...} : ...
+    kvc.cache_append %kr, %v, @kv[%layer], %batch : ...
+    ```
+    becomes
+    ```mlir
+    %qr = kvc.kernel "qkv" -> ... {
+      %0:3 = kvc.linear %n, [@attn_q, @attn_k, @attn_v][%layer] : ...
+      %1 = kvc.rope %0#0, %batch {...} : ...
+      %2 = kvc.rope %0#1, %batch {...} : ...
+      kvc.cache_append %2, %0#2, @kv[%layer], %batch : ...
+      kvc.yield %1 : ...
+    }
+    ```
+  }];
+}
+
+def FuseResidual : Kvc_FusionPass<"kvc-fuse-residual"> {
+  let summary = "the residual sum on the tile of its linear";
+  let description = [{
+    A sum of which one operand is a linear's result that nothing else uses goes
+    into that linear's kernel.
+
+    ```mlir
+    %o = kvc.linear %c, [@attn_output][%layer] : ...
+    %h1 = kvc.add %h, %o : ...
+    ```
+    becomes
+    ```mlir
+    %h1 = kvc.kernel "out" -> ... {
+      %o = kvc.linear %c, [@attn_output][%layer] : ...
+      %s = kvc.add %h, %o : ...
+      kvc.yield %s : ...
+    }
+    ```
+  }];
+}
+
+def FuseNorm : Kvc_FusionPass<"kvc-fuse-norm"> {
+  let summary = "a norm as the prologue of its only linear";
+  let description = [{
+    A norm that one linear alone uses, directly or rounded, goes with its rounding and with the
+    selection of rows before it into the linear's kernel, where every worker computes it for
+    itself. That pays where rows are few: in decode programs, and for output
+    rows. On the rows of a prefill program the norm stays a kernel of its own.
+
+    ```mlir
+    %n = kvc.rms_norm %h, @ffn_norm[%layer] {eps = 1.0e-5 : f64} : ...
+    %g = kvc.linear %n, [@ffn_up][%layer] : ...
+    ```
+    becomes
+    ```mlir
+    %g = kvc.kernel "linear" -> ... {
+      %n = kvc.rms_norm %h, @ffn_norm[%layer] {eps = 1.0e-5 : f64} : ...
+      %u = kvc.linear %n, [@ffn_up][%layer] : ...
+      kvc.yield %u : ...
+    }
+    ```
+  }];
+}
+
+def FuseQuantize : Kvc_FusionPass<"kvc-fuse-quantize"> {
+  let summary = "activations are rounded where they are made";
+  let description = [{
+    A `kvc.quantize` goes into the kernel that makes its input: an attention whose heads are whole
+    blocks of 32, the activation of a feed-forward, a norm. Otherwise it becomes the
+    prologue of its linear where rows are few (decode, output rows), or stays a kernel of its own.
+
+    ```mlir
+    %c = kvc.kernel "attention" -> tensor<?x9x64xf32, #kvc.rows> { ... }
+    %q = kvc.quantize %c : tensor<?x9x64xf32, #kvc.rows>
+    ```
+    becomes
+    ```mlir
+    %q = kvc.kernel "attention" -> tensor<?x9x64xf32, #kvc.rows> {
+      %a = kvc.attention ...
+      %r = kvc.quantize %a : tensor<?x9x64xf32, #kvc.rows>
+      kvc.yield %r : tensor<?x9x64xf32, #kvc.rows>
+    }
+    ```
+  }];
+}
+
+//===----------------------------------------------------------------------===//
 // To the schedule
 //===----------------------------------------------------------------------===//
 

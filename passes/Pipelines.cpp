@@ -20,6 +20,15 @@ void kvc::buildPipeline(OpPassManager &manager,
   model.addPass(createSetTarget(target));
   model.addPass(createSplitPhases());
   model.addPass(createQuantizeActivations());
+  if (options.fuse) {
+    model.addPass(createFuseQkv());
+    model.addPass(createFuseGateUp());
+    model.addPass(createFuseMaskedSoftmax());
+    model.addPass(createFuseCacheAppend());
+    model.addPass(createFuseResidual());
+    model.addPass(createFuseNorm());
+    model.addPass(createFuseQuantize());
+  }
   model.addPass(createPackWeights());
   model.addPass(createPlanMemory());
   model.addPass(createSchedule());

@@ -49,12 +49,12 @@ static void insertCopy(RewriterBase &rewriter, OpOperand &use) {
 static LogicalResult checkShape(ProgramOp program) {
   WalkResult result = program.walk([](Operation *op) {
     if (isa<ReadOp, WriteOp, StageOp>(op)) {
-      op->emitOpError("stands in a program of values: kvc-plan-memory makes "
-                      "the slots");
+      ruleError(op) << "stands in a program of values: kvc-plan-memory makes "
+                       "the slots";
       return WalkResult::interrupt();
     }
     if (isa<LayersOp>(op) && !isa<ProgramOp>(op->getParentOp())) {
-      op->emitOpError("stands inside another op: layers are not nested");
+      ruleError(op) << "stands inside another op: layers are not nested";
       return WalkResult::interrupt();
     }
     auto kernel = dyn_cast<KernelOp>(op);
@@ -66,8 +66,8 @@ static LogicalResult checkShape(ProgramOp program) {
     std::string error = kernelError(ops);
     if (error.empty())
       return WalkResult::advance();
-    kernel.emitOpError("\"")
-        << kernel.getName() << "\" cannot run as one kernel: " << error;
+    ruleError(kernel) << "\"" << kernel.getName()
+                      << "\" cannot run as one kernel: " << error;
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());
@@ -192,8 +192,8 @@ LogicalResult PlanMemoryPass::plan(ProgramOp program) {
   }
   numInPlace += slots->joinInPlace();
   if (Value large = slots->place())
-    return program.emitOpError("has a value of type ")
-           << large.getType() << ", whose rows are too large for an arena";
+    return ruleError(program) << "has a value of type " << large.getType()
+                              << ", whose rows are too large for an arena";
 
   int64_t workerBytes = 0;
   llvm::SmallVector<KernelOp> kernels;
@@ -202,7 +202,7 @@ LogicalResult PlanMemoryPass::plan(ProgramOp program) {
     insertReads(rewriter, kernel, *slots);
     int64_t staged = insertStage(rewriter, program, kernel);
     if (staged < 0)
-      return kernel.emitOpError("stages rows that are too large for an arena");
+      return ruleError(kernel) << "stages rows that are too large for an arena";
     workerBytes = std::max(workerBytes, staged);
   }
   for (KernelOp kernel : kernels)

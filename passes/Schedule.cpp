@@ -138,8 +138,8 @@ LogicalResult SchedulePass::schedule(ProgramOp program) {
   WalkResult captured = program.walk([](KernelOp kernel) {
     if (kernel.getNumResults() == 0)
       return WalkResult::advance();
-    kernel.emitOpError("has results: kvc-schedule needs kernels that work on "
-                       "slots");
+    ruleError(kernel) << "has results: kvc-schedule needs kernels that work on "
+                         "slots";
     return WalkResult::interrupt();
   });
   if (captured.wasInterrupted())
@@ -147,8 +147,9 @@ LogicalResult SchedulePass::schedule(ProgramOp program) {
   for (Block &block : program.getBody())
     for (Operation &op : block.without_terminator())
       if (!isa<KernelOp, LayersOp>(op))
-        return op.emitOpError("stands outside any kernel: kvc-schedule comes "
-                              "after kvc-plan-memory");
+        return ruleError(&op)
+               << "stands outside any kernel: kvc-schedule comes "
+                  "after kvc-plan-memory";
   Accesses pending;
   scheduleBlock(program.getBody().front(), pending);
   int64_t id = 0;

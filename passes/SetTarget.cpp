@@ -1,4 +1,5 @@
 //===- SetTarget.cpp - The choices of one compilation ---------------------===//
+#include "passes/Levels.h"
 #include "passes/Passes.h"
 #include "passes/TargetInfo.h"
 
@@ -25,31 +26,31 @@ private:
   LogicalResult setTarget(ModelOp model) {
     for (auto weight : model.getOps<WeightOp>())
       if (weight.getWeightType().getLayout())
-        return weight.emitOpError("is packed for a target already: "
-                                  "kvc-set-target comes before "
-                                  "kvc-pack-weights");
+        return ruleError(weight) << "is packed for a target already: "
+                                    "kvc-set-target comes before "
+                                    "kvc-pack-weights";
     MLIRContext *context = &getContext();
     std::string error;
     TargetAttr resolved =
         resolveTarget(context, target, targetCpu, vectorWidth, error);
     if (!resolved)
-      return model.emitError(error);
+      return ruleError(model) << error;
     Type element = llvm::StringSwitch<Type>(kvType.getValue())
                        .Case("f32", Float32Type::get(context))
                        .Case("f16", Float16Type::get(context))
                        .Case("bf16", BFloat16Type::get(context))
                        .Default({});
     if (!element)
-      return model.emitError("kv-type is f32, f16 or bf16, found '")
-             << kvType << "'";
+      return ruleError(model)
+             << "kv-type is f32, f16 or bf16, found '" << kvType << "'";
     if (activations != "f32" && activations != "int8")
-      return model.emitError("activations is f32 or int8, found '")
-             << activations << "'";
+      return ruleError(model)
+             << "activations is f32 or int8, found '" << activations << "'";
     int64_t made = static_cast<int64_t>(model.getMaxContext());
     if (ctx < 0 || ctx > made)
-      return model.emitError("ctx must be from 1 to the ")
-             << made << " positions the model was made for, found "
-             << ctx.getValue();
+      return ruleError(model)
+             << "ctx must be from 1 to the " << made
+             << " positions the model was made for, found " << ctx.getValue();
 
     model.setTargetAttr(resolved);
     model.setActivations(activations.getValue());

@@ -1,4 +1,5 @@
 //===- SplitPhases.cpp - One forward function becomes two programs --------===//
+#include "passes/Levels.h"
 #include "passes/Passes.h"
 
 using namespace mlir;
@@ -22,20 +23,20 @@ private:
   static LogicalResult split(ModelOp model) {
     auto forwards = llvm::to_vector(model.getOps<ForwardOp>());
     if (!model.getOps<ProgramOp>().empty())
-      return (*model.getOps<ProgramOp>().begin())
-          .emitOpError("stands where kvc-split-phases needs a kvc.forward: "
-                       "the model is split already");
+      return ruleError(*model.getOps<ProgramOp>().begin())
+             << "stands where kvc-split-phases needs a kvc.forward: "
+                "the model is split already";
     if (forwards.size() != 1)
-      return model.emitOpError("has ")
-             << forwards.size()
+      return ruleError(model)
+             << "has " << forwards.size()
              << " kvc.forward functions, kvc-split-phases needs one";
     ForwardOp forward = forwards.front();
     OpBuilder builder(forward);
     for (Phase phase : {Phase::Prefill, Phase::Decode}) {
       llvm::StringRef name = stringifyPhase(phase);
       if (model.lookupSymbol(name))
-        return forward.emitOpError("becomes @")
-               << name << ", a name that is taken";
+        return ruleError(forward)
+               << "becomes @" << name << ", a name that is taken";
       auto program = ProgramOp::create(
           builder, forward.getLoc(), name, forward.getFunctionType(), phase,
           /*rows_bytes=*/{}, /*outputs_bytes=*/{}, /*worker_bytes=*/{},
