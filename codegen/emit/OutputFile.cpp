@@ -1,7 +1,6 @@
 //===- OutputFile.cpp -----------------------------------------------------===//
 #include "codegen/emit/OutputFile.h"
 
-#include "llvm/Support/Errc.h"
 #include "llvm/Support/Path.h"
 
 #include <sys/stat.h>
@@ -80,8 +79,10 @@ Error OutputFile::commit() {
   // The mode a compiler gives its output: what the umask leaves.
   mode_t mask = umask(0);
   umask(mask);
-  if (fchmod(temporary->FD, (executable ? 0777 : 0666) & ~mask) != 0)
-    return fileError(path, llvm::errnoAsErrorCode().message());
+  // By name: a linker puts a file of its own in the temporary's place.
+  auto mode = static_cast<fs::perms>((executable ? 0777 : 0666) & ~mask);
+  if (std::error_code code = fs::setPermissions(temporary->TmpName, mode))
+    return fileError(path, code.message());
   stream.reset();
   Error error = temporary->keep(path);
   temporary.reset();

@@ -3,7 +3,7 @@
 // Its own main: the upstream translation driver hands out bare streams, but
 // models are paths (a file is mapped, a spec names other files) and outputs
 // must appear whole or not at all.
-#include "codegen/emit/OutputFile.h"
+#include "codegen/emit/Executable.h"
 #include "dialect/KvcDialect.h"
 #include "dialect/reference/Interpret.h"
 #include "frontend/ImportGguf.h"
@@ -24,7 +24,18 @@ using llvm::StringRef;
 namespace cl = llvm::cl;
 
 namespace {
-enum class Action { None, ImportGguf, ImportSpec, Interpret };
+enum class Action {
+  None,
+  ImportGguf,
+  ImportSpec,
+  Interpret,
+  ToLLVMIR,
+  ToAssembly,
+  ToObject,
+  ToWeights,
+  ToExecutable,
+  ToPlan
+};
 } // namespace
 
 static cl::OptionCategory category("kvc-translate");
@@ -35,13 +46,47 @@ static cl::opt<Action> action(
                clEnumValN(Action::ImportSpec, "import-spec",
                           "a JSON spec (docs/SPEC_WEIGHTS.md) to L1 IR"),
                clEnumValN(Action::Interpret, "interpret",
-                          "runs IR of any level in the f64 interpreter")));
+                          "runs IR of any level in the f64 interpreter"),
+               clEnumValN(Action::ToLLVMIR, "kvc-to-llvmir",
+                          "a schedule (L4) to the LLVM IR of its program"),
+               clEnumValN(Action::ToAssembly, "kvc-to-assembly",
+                          "a schedule to the program's assembly"),
+               clEnumValN(Action::ToObject, "kvc-to-object",
+                          "a schedule to the program's object file"),
+               clEnumValN(Action::ToWeights, "kvc-to-weights",
+                          "a schedule to the program's tokenizer and packed "
+                          "weights, what it reads as PROG.weights"),
+               clEnumValN(Action::ToExecutable, "kvc-to-executable",
+                          "a schedule to a native program"),
+               clEnumValN(Action::ToPlan, "kvc-to-plan",
+                          "a schedule to its plan: bytes and FLOPs by kernel, "
+                          "as JSON")));
 static cl::opt<std::string> inputPath(cl::Positional, cl::desc("INPUT"),
                                       cl::cat(category));
 static cl::opt<std::string>
     outputPath("o", cl::desc("the file to write (standard output if absent)"),
                cl::value_desc("FILE"), cl::init("-"), cl::cat(category));
 
+static cl::OptionCategory emitCategory("Options of --kvc-to-*");
+static cl::opt<WeightsPlace>
+    weightsPlace("weights", cl::desc("where the weights of an executable go:"),
+                 cl::values(clEnumValN(WeightsPlace::Embed, "embed",
+                                       "behind its image (the default)"),
+                            clEnumValN(WeightsPlace::Sidecar, "sidecar",
+                                       "into PROG.weights beside it")),
+                 cl::init(WeightsPlace::Embed), cl::cat(emitCategory));
+static cl::opt<Sanitizer> sanitizer(
+    "sanitize", cl::desc("have the program check itself while it runs:"),
+    cl::values(clEnumValN(Sanitizer::None, "none", "not at all (the default)"),
+               clEnumValN(Sanitizer::Address, "address",
+                          "accesses outside of buffers"),
+               clEnumValN(Sanitizer::Thread, "thread",
+                          "races between workers")),
+    cl::init(Sanitizer::None), cl::cat(emitCategory));
+static cl::opt<bool> optimizeCode(
+    "optimize",
+    cl::desc("run LLVM's optimisations (true); false shows what goes in"),
+    cl::init(true), cl::cat(emitCategory));
 static cl::OptionCategory interpretCategory("Options of --interpret");
 static cl::list<std::string>
     promptIds("ids",
@@ -147,7 +192,106 @@ static Error interpretFile(MLIRContext &context) {
   return Error::success();
 }
 
-static Error run(MLIRContext &context) {
+/// Puts the input's name before an error that does not name a file.
+static Error inInput(Error error) {
+  std::string message = llvm::toString(std::move(error));
+  if (!outputPath.empty() && StringRef(message).starts_with(outputPath))
+    return llvm::createStringError(message);
+  return llvm::createStringError(inputPath + ": " + message);
+}
+
+static Error writeCode(ModuleOp module, SourceFiles &sources) {
+  CodeOptions options;
+  options.sanitizer = sanitizer;
+  options.optimize = optimizeCode;
+  std::optional<uint64_t> digest;
+  if (action == Action::ToObject) {
+    // Whoever links the object puts the weights beside it: they must match.
+    Expected<ModelOp> model = findScheduledModel(module);
+    if (!model)
+      return inInput(model.takeError());
+    Expected<uint64_t> known = weightsDigest(*model, sources);
+    if (!known)
+      return inInput(known.takeError());
+    digest = *known;
+  }
+  Expected<ProgramCode> code = ProgramCode::create(module, options, digest);
+  if (!code)
+    return inInput(code.takeError());
+  Expected<OutputFile> output = OutputFile::create(outputPath);
+  if (!output)
+    return output.takeError();
+  if (action == Action::ToLLVMIR) {
+    code->module().print(output->os(), nullptr);
+    return output->commit();
+  }
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream os(bytes);
+  if (Error error = code->write(os, action == Action::ToObject
+                                        ? llvm::CodeGenFileType::ObjectFile
+                                        : llvm::CodeGenFileType::AssemblyFile))
+    return inInput(std::move(error));
+  output->os() << os.str();
+  return output->commit();
+}
+
+static Error writePlan(ModuleOp module) {
+  Expected<ModelOp> model = findScheduledModel(module);
+  if (!model)
+    return inInput(model.takeError());
+  Expected<SchedulePlan> plan = makeSchedulePlan(*model);
+  if (!plan)
+    return inInput(plan.takeError());
+  Expected<OutputFile> output = OutputFile::create(outputPath);
+  if (!output)
+    return output.takeError();
+  output->os() << planJson(*plan, /*indent=*/2) << "\n";
+  return output->commit();
+}
+
+static Error writeWeights(ModuleOp module, SourceFiles &sources) {
+  Expected<ModelOp> model = findScheduledModel(module);
+  if (!model)
+    return inInput(model.takeError());
+  Expected<OutputFile> output = OutputFile::create(outputPath);
+  if (!output)
+    return output.takeError();
+  Expected<uint64_t> digest = writePayload(*model, sources, *output);
+  if (!digest)
+    return inInput(digest.takeError());
+  return output->commit();
+}
+
+static Error emitFile(MLIRContext &context, const char *toolPath) {
+  auto module = readModule(inputPath, context);
+  if (!module)
+    return module.takeError();
+  SourceFiles sources(llvm::sys::path::parent_path(inputPath));
+  switch (action) {
+  case Action::ToPlan:
+    return writePlan(**module);
+  case Action::ToWeights:
+    return writeWeights(**module, sources);
+  case Action::ToExecutable: {
+    if (outputPath == "-")
+      return llvm::createStringError("a program needs a name: give -o PROG");
+    ExecutableOptions options;
+    options.code.sanitizer = sanitizer;
+    options.weights = weightsPlace;
+    Expected<LinkTools> tools = LinkTools::find(toolPath);
+    if (!tools)
+      return tools.takeError();
+    options.tools = std::move(*tools);
+    if (Error error = writeExecutable(**module, sources, outputPath, options))
+      return inInput(std::move(error));
+    return Error::success();
+  }
+  default:
+    return writeCode(**module, sources);
+  }
+}
+
+static Error run(MLIRContext &context, const char *toolPath) {
   if (action == Action::None)
     return llvm::createStringError(
         "nothing to do: give one of the actions that --help lists");
@@ -164,19 +308,21 @@ static Error run(MLIRContext &context) {
     return writeModule(importSpec(inputPath, &context));
   case Action::Interpret:
     return interpretFile(context);
+  default:
+    return emitFile(context, toolPath);
   }
   llvm_unreachable("every action returns");
 }
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  cl::HideUnrelatedOptions({&category, &interpretCategory});
+  cl::HideUnrelatedOptions({&category, &emitCategory, &interpretCategory});
   cl::ParseCommandLineOptions(argc, argv,
                               "kvc-translate: models to IR, IR to programs\n");
   DialectRegistry registry;
-  registry.insert<KvcDialect>();
+  registerEmissionDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  if (Error error = run(context)) {
+  if (Error error = run(context, argv[0])) {
     llvm::errs() << "kvc: " << llvm::toString(std::move(error)) << "\n";
     return 1;
   }

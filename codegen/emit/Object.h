@@ -1,0 +1,60 @@
+//===- Object.h - From a schedule to machine code -------------------------===//
+#ifndef KVC_CODEGEN_EMIT_OBJECT_H
+#define KVC_CODEGEN_EMIT_OBJECT_H
+
+#include "codegen/emit/SchedulePlan.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <memory>
+
+namespace kvc {
+
+/// A check that generated code makes of itself while it runs.
+enum class Sanitizer { None, Address, Thread };
+
+struct CodeOptions {
+  Sanitizer sanitizer = Sanitizer::None;
+  /// Whether LLVM's optimisations run. Programs are always optimised.
+  bool optimize = true;
+};
+
+/// Everything that `registry` needs before kvc IR can be lowered and emitted.
+void registerEmissionDialects(mlir::DialectRegistry &registry);
+
+/// The one kvc.model of a module that is a schedule (L4).
+llvm::Expected<ModelOp> findScheduledModel(mlir::ModuleOp module);
+
+/// Runs `build`'s passes over the module; diagnostics become the error's line.
+llvm::Error runPasses(mlir::ModuleOp module,
+                      llvm::function_ref<void(mlir::OpPassManager &)> build);
+
+/// The code of a model's program, for the model's target.
+class ProgramCode {
+public:
+  /// Lowers a copy of `module`, which keeps its schedule. `digest` is that of
+  /// the packed weights, where it is known already.
+  static llvm::Expected<ProgramCode>
+  create(mlir::ModuleOp module, const CodeOptions &options,
+         std::optional<uint64_t> digest = std::nullopt);
+
+  llvm::Module &module() { return *code; }
+  const SchedulePlan &plan() const { return schedulePlan; }
+  /// The machine code, or its assembly.
+  llvm::Error write(llvm::raw_pwrite_stream &os, llvm::CodeGenFileType type);
+
+private:
+  ProgramCode() = default;
+
+  SchedulePlan schedulePlan;
+  std::unique_ptr<llvm::LLVMContext> context;
+  std::unique_ptr<llvm::TargetMachine> machine;
+  std::unique_ptr<llvm::Module> code; // goes before its context
+};
+
+} // namespace kvc
+
+#endif // KVC_CODEGEN_EMIT_OBJECT_H
