@@ -54,7 +54,8 @@ static void *work(void *argument) {
     pthread_barrier_wait(&barrier);
     if (thread == 0) {
       double took = now() - start;
-      double rate = 1e-9 * (double)(words_each * sizeof(uint64_t)) * threads / took;
+      double rate =
+          1e-9 * (double)(words_each * sizeof(uint64_t)) * threads / took;
       if (rate > best)
         best = rate;
       stop = now() >= end;
@@ -69,11 +70,13 @@ int main(int argc, char **argv) {
   long mebibytes = argc == 4 ? atol(argv[1]) : 0;
   threads = argc == 4 ? atoi(argv[2]) : 0;
   seconds = argc == 4 ? atof(argv[3]) : 0;
-  if (mebibytes < 1 || mebibytes > 65536 || threads < 1 || threads > MOST_THREADS || seconds <= 0) {
+  if (mebibytes < 1 || mebibytes > 65536 || threads < 1 ||
+      threads > MOST_THREADS || seconds <= 0) {
     fprintf(stderr, "usage: bandwidth MEBIBYTES THREADS SECONDS\n");
     return 2;
   }
-  words_each = ((size_t)mebibytes << 20) / sizeof(uint64_t) / (size_t)threads / LANES * LANES;
+  words_each = ((size_t)mebibytes << 20) / sizeof(uint64_t) / (size_t)threads /
+               LANES * LANES;
   size_t bytes = words_each * (size_t)threads * sizeof(uint64_t);
   buffer = aligned_alloc(4096, (bytes + 8191) / 4096 * 4096);
   if (!buffer) {

@@ -46,8 +46,8 @@ int main(int argc, char **argv) {
   params.n_threads = params.n_threads_batch = threads;
   params.type_k = params.type_v = kv == "f32" ? GGML_TYPE_F32 : GGML_TYPE_F16;
   // A float32 cache is asked for to be exact; flash attention would round.
-  params.flash_attn_type = kv == "f32" ? LLAMA_FLASH_ATTN_TYPE_DISABLED
-                                       : LLAMA_FLASH_ATTN_TYPE_AUTO;
+  params.flash_attn_type =
+      kv == "f32" ? LLAMA_FLASH_ATTN_TYPE_DISABLED : LLAMA_FLASH_ATTN_TYPE_AUTO;
   std::unique_ptr<llama_context, decltype(&llama_free)> context(
       llama_init_from_model(model.get(), params), llama_free);
   if (!context)
@@ -60,7 +60,8 @@ int main(int argc, char **argv) {
   llama_batch batch = llama_batch_init(most, 0, 1);
   for (size_t done = 0; done < ids.size();) {
     batch.n_tokens = 0;
-    while (batch.n_tokens < most && done + size_t(batch.n_tokens) < ids.size()) {
+    while (batch.n_tokens < most &&
+           done + size_t(batch.n_tokens) < ids.size()) {
       int i = batch.n_tokens++;
       size_t position = done + size_t(i);
       batch.token[i] = ids[position];
