@@ -25,13 +25,14 @@ def Kvc_ModelOp : Kvc_Op<"model", [IsolatedFromAbove, NoTerminator, NoRegionArgu
     SingleBlock, SymbolTable, Symbol]> {
   let summary = "a model: its sources, weights, cache and functions";
   let description = [{
-    Holds everything one executable is made of. `max_context` is the number of
-    positions the model was made for, `eos` the ids that end a generation and
+    Holds everything one executable is made of, as symbols of its body: sources, weights,
+    the cache and functions (one `kvc.forward`, or the programs made from it).
+    `max_context` is the number of positions the model was made for, `eos` the ids that end a generation and
     `vocab_tokens` the ids a tokenizer can decode (rows of the head beyond it are
     padding and never sampled). `tokenizer`, if present, names the source that
     holds one. `target` is set when a target has been chosen; `activations`
     (`f32` or `int8`) then says what linears multiply. `weights_bytes`, set by
-    `kvc-pack-weights`, is the size of the arena that holds the packed weights.
+    `kvc-pack-weights`, is the size in bytes of the arena that holds the packed weights.
 
     ```mlir
     kvc.model @smollm2 attributes {eos = array<i64: 2>, max_context = 8192 : i64,
@@ -138,7 +139,9 @@ def Kvc_ForwardOp : Kvc_FunctionOp<"forward"> {
   let summary = "the model's function: from a step's tokens to logits";
   let description = [{
     L1: the computation of one step, the same for every phase. Takes the token
-    ids of the step's rows and the batch, returns the logits of its output rows.
+    ids of the step's rows, [rows], and the batch; returns the logits of its output
+    rows, [outputs][vocab]. A step may mix prompts and single tokens of any number of
+    sequences: rows are ordered by sequence, and by position within one.
 
     ```mlir
     kvc.forward @forward(%tokens: tensor<?xi32, #kvc.rows>, %batch: !kvc.batch)
@@ -304,6 +307,10 @@ def Kvc_YieldOp : Kvc_Op<"yield", [Pure, Terminator,
 def Kvc_ReadOp : Kvc_Op<"read", [MemoryEffects<[MemRead<Kvc_SlotResource>]>]> {
   let summary = "the value a slot holds";
   let description = [{
+    The rows that the last write to the same slot stored, [rows or outputs][...]: the same offset,
+    stride and element, and as many values a row, whatever dimensions they are counted in. A slot
+    keeps nothing from step to step.
+
     ```mlir
     %h = kvc.read slot<rows, offset = 0, stride = 2304, f32> : tensor<?x576xf32, #kvc.rows>
     ```
@@ -317,7 +324,11 @@ def Kvc_ReadOp : Kvc_Op<"read", [MemoryEffects<[MemRead<Kvc_SlotResource>]>]> {
 def Kvc_WriteOp : Kvc_Op<"write", [MemoryEffects<[MemWrite<Kvc_SlotResource>]>]> {
   let summary = "stores a value in a slot";
   let description = [{
-    A `q8` slot takes the result of a `kvc.quantize`.
+    [rows or outputs][...], to a slot whose stride is at least a row's bytes: 4 a value, or for
+    a `q8` slot K + K/32*4 + K/16*4 of K values, the result of a `kvc.quantize`. What the
+    slot held is gone, and so is what lay in any slot that shares bytes with it. A
+    dispatch may write over its own input only where that is read elementwise, behind the
+    anchor, from the very same slot.
 
     ```mlir
     kvc.write %h, slot<rows, offset = 0, stride = 2304, f32> : tensor<?x576xf32, #kvc.rows>
@@ -331,8 +342,9 @@ def Kvc_WriteOp : Kvc_Op<"write", [MemoryEffects<[MemWrite<Kvc_SlotResource>]>]>
 def Kvc_StageOp : Kvc_Op<"stage", [Pure, AllTypesMatch<["input", "result"]>]> {
   let summary = "a prologue's result, kept in each worker's own slot";
   let description = [{
-    Inside a dispatch: the value a prologue hands to the anchor. Every worker computes
-    it for itself, which needs no barrier. The slot's space is `worker`.
+    Inside a dispatch: the value a prologue hands to the anchor, unchanged. Every worker
+    computes it for itself, which needs no barrier. The slot's space is `worker`; it keeps
+    nothing beyond the dispatch, and two stages of a dispatch do not overlap.
 
     ```mlir
     %s = kvc.stage %n, slot<worker, offset = 0, stride = 832, q8> : tensor<?x576xf32, #kvc.rows>
@@ -354,8 +366,8 @@ class Kvc_WeightUserOp<string mnemonic, list<Trait> traits = []>
 def Kvc_EmbedOp : Kvc_WeightUserOp<"embed", [Pure]> {
   let summary = "the embedding of each row's token";
   let description = [{
-    result[r][:] = weight[tokens[r]][:]. The weight is [vocab][hidden]; a tied
-    model's head is the same weight.
+    result[r][:] = weight[tokens[r]][:]. Tokens are [rows], ids below vocab; the weight
+    is [vocab][hidden], the result [rows][hidden]. A tied model's head is the same weight.
 
     ```mlir
     %x = kvc.embed %tokens, @token_embd : (tensor<?xi32, #kvc.rows>) -> tensor<?x576xf32, #kvc.rows>
@@ -369,8 +381,8 @@ def Kvc_EmbedOp : Kvc_WeightUserOp<"embed", [Pure]> {
 def Kvc_AddPositionsOp : Kvc_WeightUserOp<"add_positions", [Pure, AllTypesMatch<["input", "result"]>]> {
   let summary = "adds the learned embedding of each row's position";
   let description = [{
-    result[r][:] = input[r][:] + weight[position(r)][:]. The weight is
-    [max_context][hidden].
+    result[r][:] = input[r][:] + weight[position(r)][:]. Input and result are
+    [rows][hidden], the weight is [positions][hidden] with at least max_context positions.
 
     ```mlir
     %x1 = kvc.add_positions %x, @position_embd, %batch : tensor<?x64xf32, #kvc.rows>
@@ -384,7 +396,9 @@ def Kvc_AddPositionsOp : Kvc_WeightUserOp<"add_positions", [Pure, AllTypesMatch<
 def Kvc_SelectRowsOp : Kvc_Op<"select_rows", [Pure]> {
   let summary = "the rows whose logits are wanted";
   let description = [{
-    result[i][:] = input[output_row(i)][:], from the step's rows to its outputs.
+    result[i][:] = input[output_row(i)][:], from the step's rows to its outputs:
+    [rows][hidden] to [outputs][hidden]. The batch says which rows; usually the last of each
+    sequence.
 
     ```mlir
     %r = kvc.select_rows %y, %batch : (tensor<?x576xf32, #kvc.rows>) -> tensor<?x576xf32, #kvc.outputs>
@@ -400,7 +414,8 @@ def Kvc_RmsNormOp : Kvc_WeightUserOp<"rms_norm", [Pure, AllTypesMatch<["input", 
   let summary = "root-mean-square normalisation of each row";
   let description = [{
     result[r][i] = input[r][i] / sqrt(mean(input[r][:]^2) + eps) * weight[i]
-    (Zhang and Sennrich, 2019, arXiv:1910.07467).
+    (Zhang and Sennrich, 2019, arXiv:1910.07467). Input and result are [rows or outputs][n], the
+    weight is [n].
 
     ```mlir
     %n = kvc.rms_norm %h, @attn_norm[%layer] {eps = 1.0e-5 : f64} : tensor<?x576xf32, #kvc.rows>
@@ -415,7 +430,8 @@ def Kvc_LayerNormOp : Kvc_WeightUserOp<"layer_norm", [Pure, AllTypesMatch<["inpu
   let summary = "mean and variance normalisation of each row";
   let description = [{
     result[r][i] = (input[r][i] - mean) / sqrt(variance + eps) * weight[i] + bias[i],
-    with the biased variance (Ba et al., 2016, arXiv:1607.06450). The bias may be absent.
+    with the biased variance (Ba et al., 2016, arXiv:1607.06450). Input and result are
+    [rows or outputs][n], weight and bias [n]; the bias may be absent.
 
     ```mlir
     %n = kvc.layer_norm %h, @attn_norm[%layer] bias @attn_norm_b {eps = 1.0e-5 : f64} : tensor<?x64xf32, #kvc.rows>
@@ -430,6 +446,8 @@ def Kvc_LayerNormOp : Kvc_WeightUserOp<"layer_norm", [Pure, AllTypesMatch<["inpu
 def Kvc_AddOp : Kvc_Op<"add", [Pure, Commutative, SameOperandsAndResultType]> {
   let summary = "elementwise sum";
   let description = [{
+    result[r][i] = lhs[r][i] + rhs[r][i], all three of the same shape.
+
     ```mlir
     %h1 = kvc.add %h, %o : tensor<?x576xf32, #kvc.rows>
     ```
@@ -442,6 +460,8 @@ def Kvc_AddOp : Kvc_Op<"add", [Pure, Commutative, SameOperandsAndResultType]> {
 def Kvc_MulOp : Kvc_Op<"mul", [Pure, Commutative, SameOperandsAndResultType]> {
   let summary = "elementwise product";
   let description = [{
+    result[r][i] = lhs[r][i] * rhs[r][i], all three of the same shape.
+
     ```mlir
     %a = kvc.mul %g, %u : tensor<?x1536xf32, #kvc.rows>
     ```
@@ -456,6 +476,7 @@ def Kvc_ActivationOp : Kvc_Op<"activation", [Pure, AllTypesMatch<["input", "resu
   let description = [{
     `silu`: x / (1 + exp(-x)). `gelu`: x/2 * (1 + erf(x / sqrt 2)). `gelu_tanh`:
     x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))) (Hendrycks and Gimpel, 2016, arXiv:1606.08415).
+    Input and result have the same shape.
 
     ```mlir
     %s = kvc.activation %g {kind = #kvc.activation_kind<silu>} : tensor<?x1536xf32, #kvc.rows>
@@ -469,9 +490,10 @@ def Kvc_ActivationOp : Kvc_Op<"activation", [Pure, AllTypesMatch<["input", "resu
 def Kvc_QuantizeOp : Kvc_Op<"quantize", [Pure, AllTypesMatch<["input", "result"]>]> {
   let summary = "rounds each block of 32 values to 8 bits and a scale";
   let description = [{
-    For each block of 32 consecutive values of a row, d = max|x| / 127 and
-    q = round-half-to-even(x / d), so the value becomes q * d; a block of zeros stays zero. The identity
-    in exact mode. Linears that read the result multiply integers.
+    Input and result are [rows or outputs][...], a row a multiple of 32 values. For each block of 32
+    consecutive values of a row, in f32: d = max|x| / 127, s = 1 / d, or 0 where d is 0, and
+    q = x * s rounded to an integer, ties to even; the value becomes q * d. A block of zeros stays
+    zero. The identity in exact mode. Linears that read the result multiply integers.
 
     ```mlir
     %q = kvc.quantize %n : tensor<?x576xf32, #kvc.rows>
@@ -487,9 +509,10 @@ def Kvc_LinearOp : Kvc_WeightUserOp<"linear", [Pure]> {
   let summary = "one or several linear maps of the same input";
   let description = [{
     Segment s: outputs[s][r][n] = sum over k of input[r][k] * weights[s][n][k] + biases[s][n].
-    Trailing dimensions of input and outputs are flattened: heads are a dimension
-    of the result where that is what the rows of the weight are. The sum runs over k in ascending order.
-    `biases` has one entry a segment, `unit` where it has none.
+    The input is [rows or outputs][k], weight s [n][k], its bias [n], output s [rows or outputs][n].
+    Trailing dimensions of input and outputs are flattened: heads are a dimension of the result where
+    that is what the rows of the weight are. The sum runs over k in ascending order. `biases`
+    has one entry a segment, `unit` where it has none. One layer index serves all segments.
 
     ```mlir
     %q, %k, %v = kvc.linear %n, [@attn_q, @attn_k, @attn_v][%layer]
@@ -513,8 +536,8 @@ def Kvc_LinearOp : Kvc_WeightUserOp<"linear", [Pure]> {
 def Kvc_RopeOp : Kvc_Op<"rope", [Pure, AllTypesMatch<["input", "result"]>]> {
   let summary = "rotates each head by its row's position";
   let description = [{
-    Pair i of a head, (x, y), becomes (x cos - y sin, x sin + y cos) with the
-    angle position * inv_freq[i], and cos and sin times `scale` (Su et al., 2021, arXiv:2104.09864).
+    Input and result are [rows][heads][head_dim]. Pair i of a head, (x, y), becomes (x cos - y sin, x sin + y cos) with the
+    angle position * inv_freq[i] in radians, and cos and sin times `scale` (Su et al., 2021, arXiv:2104.09864).
     `interleaved` pairs dimensions (2i, 2i+1), `half` pairs (i, i + dims/2), where dims is
     twice the length of `inv_freq`; dimensions beyond dims pass unchanged. Frequencies
     are numbers in the IR, so that every scaling is the importer's.
@@ -538,6 +561,8 @@ def Kvc_CacheAppendOp : Kvc_CacheUserOp<"cache_append", [Kvc_WritesCache, AllTyp
   let summary = "writes the step's K and V to the cache, at each row's position";
   let description = [{
     cache.k[layer][sequence(r)][position(r)] = key[r], and v likewise, rounded to the cache's element type.
+    Key and value are [rows][kv_heads][head_dim]. A step appends each of its positions once in every layer,
+    before anything reads them.
 
     ```mlir
     kvc.cache_append %k, %v, @kv[%layer], %batch : tensor<?x3x64xf32, #kvc.rows>
@@ -552,7 +577,9 @@ def Kvc_ScoresOp : Kvc_CacheUserOp<"scores", [Kvc_ReadsCache]> {
   let summary = "the product of each query with every cached key of its sequence";
   let description = [{
     result[r][h][t] = scale * dot(query[r][h], cache.k[layer][sequence(r)][t][h / (heads / kv_heads)]),
-    t from 0 to the longest length of the step.
+    t from 0 to the longest length of the step. The query is [rows][heads][head_dim], the result
+    [rows][heads][context]; where t is beyond the sequence or the row's position, its value is of no
+    meaning. Positions up to the row's own must have been appended.
 
     ```mlir
     %s = kvc.scores %q, @kv[%layer], %batch {scale = 0.125 : f64} : (tensor<?x9x64xf32, #kvc.rows>) -> tensor<?x9x?xf32, #kvc.rows>
@@ -567,7 +594,9 @@ def Kvc_ScoresOp : Kvc_CacheUserOp<"scores", [Kvc_ReadsCache]> {
 def Kvc_MaskedSoftmaxOp : Kvc_Op<"masked_softmax", [Pure, AllTypesMatch<["input", "result"]>]> {
   let summary = "softmax over the positions a row may see";
   let description = [{
-    Causal: row r sees positions 0 .. position(r) of its sequence; others get weight 0.
+    result[r][h][t] = exp(input[r][h][t]) / sum over t' of exp(input[r][h][t']) for t and t' from 0 to
+    position(r), the positions that row r of a causal model sees; 0 for all others, whatever
+    the input holds there. Input and result are [rows][heads][context].
 
     ```mlir
     %p = kvc.masked_softmax %s, %batch : tensor<?x9x?xf32, #kvc.rows>
@@ -582,7 +611,8 @@ def Kvc_MaskedSoftmaxOp : Kvc_Op<"masked_softmax", [Pure, AllTypesMatch<["input"
 def Kvc_ContextOp : Kvc_CacheUserOp<"context", [Kvc_ReadsCache]> {
   let summary = "the weighted sum of the cached values";
   let description = [{
-    result[r][h][:] = sum over t of weights[r][h][t] * cache.v[layer][sequence(r)][t][h / (heads / kv_heads)][:].
+    result[r][h][:] = sum over t of weights[r][h][t] * cache.v[layer][sequence(r)][t][h / (heads / kv_heads)][:],
+    t from 0 to position(r). The weights are [rows][heads][context], the result [rows][heads][head_dim].
 
     ```mlir
     %c = kvc.context %p, @kv[%layer], %batch : (tensor<?x9x?xf32, #kvc.rows>) -> tensor<?x9x64xf32, #kvc.rows>
@@ -596,8 +626,8 @@ def Kvc_ContextOp : Kvc_CacheUserOp<"context", [Kvc_ReadsCache]> {
 def Kvc_AttentionOp : Kvc_CacheUserOp<"attention", [Kvc_ReadsCache, AllTypesMatch<["query", "result"]>]> {
   let summary = "causal attention over the cache, without storing scores";
   let description = [{
-    The composition of `kvc.scores`, causal `kvc.masked_softmax` and `kvc.context`, by online
-    softmax (Milakov and Gimelshein, 2018, arXiv:1805.02867) over splits of the cache type's
+    The composition of `kvc.scores`, `kvc.masked_softmax` and `kvc.context`; query and result
+    are [rows][heads][head_dim]. Computed by online softmax (Milakov and Gimelshein, 2018, arXiv:1805.02867) over splits of the cache type's
     `split` absolute positions, merged in ascending order: the same sums in prefill
     and in decode.
 
