@@ -5,9 +5,9 @@
 #include "runtime/TokenizerPre.h"
 #include "runtime/TokenizerUtf8.h"
 
-#include <algorithm>
 #include <bitset>
 #include <mutex>
+#include <set>
 #include <unordered_map>
 
 namespace kvc {
@@ -90,12 +90,11 @@ std::unique_ptr<Tokenizer> Tokenizer::create(const void *blob, size_t bytes,
       return nullptr;
   }
   const SpecialTokens &special = impl.view.header().special;
+  std::set<int32_t> stopIds;
   for (int32_t id : {special.eos, special.eot, special.eom})
     if (id != kNoToken)
-      impl.stopIds.push_back(id);
-  std::sort(impl.stopIds.begin(), impl.stopIds.end());
-  impl.stopIds.erase(std::unique(impl.stopIds.begin(), impl.stopIds.end()),
-                     impl.stopIds.end());
+      stopIds.insert(id);
+  impl.stopIds.assign(stopIds.begin(), stopIds.end());
   return result;
 }
 

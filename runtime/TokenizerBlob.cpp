@@ -55,7 +55,7 @@ public:
   void add(BlobSection which, const T *data, uint64_t count) {
     blob.resize((blob.size() + 7) / 8 * 8);
     ranges[which] = {blob.size(), count};
-    auto bytes = reinterpret_cast<const uint8_t *>(data);
+    const auto *bytes = reinterpret_cast<const uint8_t *>(data);
     blob.insert(blob.end(), bytes, bytes + count * sizeof(T));
   }
   template <typename T>

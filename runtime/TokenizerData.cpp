@@ -9,6 +9,27 @@
 
 namespace kvc {
 
+// A text from a file as a message shows it: one short line of ASCII.
+static std::string quoted(std::string_view text) {
+  std::string result = "'";
+  size_t shown = 0;
+  for (char c : text) {
+    if (shown++ == 60) {
+      result += "...";
+      break;
+    }
+    auto byte = static_cast<uint8_t>(c);
+    if (byte >= 0x20 && byte < 0x7f && c != '\'' && c != '\\') {
+      result += c;
+    } else {
+      char escape[8];
+      std::snprintf(escape, sizeof(escape), "\\x%02x", byte);
+      result += escape;
+    }
+  }
+  return result + "'";
+}
+
 namespace {
 // GPT-2's spelling of bytes: the printable ones of Latin-1 stand for
 // themselves, the others for U+0100 and up, in order.
@@ -51,27 +72,6 @@ private:
   std::array<uint32_t, 256> charOf;
   std::array<int16_t, 0x144> byteOf;
 };
-
-// A text from a file as a message shows it: one short line of ASCII.
-std::string quoted(std::string_view text) {
-  std::string result = "'";
-  size_t shown = 0;
-  for (char c : text) {
-    if (shown++ == 60) {
-      result += "...";
-      break;
-    }
-    auto byte = static_cast<uint8_t>(c);
-    if (byte >= 0x20 && byte < 0x7f && c != '\'' && c != '\\') {
-      result += c;
-    } else {
-      char escape[8];
-      std::snprintf(escape, sizeof(escape), "\\x%02x", byte);
-      result += escape;
-    }
-  }
-  return result + "'";
-}
 
 class Builder {
 public:

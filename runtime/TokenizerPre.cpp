@@ -17,20 +17,27 @@ namespace kvc {
 // The contractions of English in any case.
 #define KVC_CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 
-static const char *const gpt2Patterns[] = {
+static constexpr const char *gpt2Patterns[] = {
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^" KVC_SPACES
     "\\p{L}\\p{N}]+|" KVC_SPACE_RUNS};
 
-static const char *const smollmPatterns[] = {"\\p{N}", gpt2Patterns[0]};
+static constexpr const char *smollmPatterns[] = {"\\p{N}", gpt2Patterns[0]};
 
-// Words with the character before them, and runs of `digits`.
-#define KVC_WORDS(digits)                                                      \
+// Words of `letters` with the character before them, and runs of `digits`.
+#define KVC_WORDS(letters, digits)                                             \
   KVC_CONTRACTIONS                                                             \
-  "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" digits "| ?[^" KVC_SPACES                  \
-  "\\p{L}\\p{N}]+[\\r\\n]*|" KVC_SPACE "*[\\r\\n]+|" KVC_SPACE_RUNS
+  "|[^\\r\\n\\p{L}\\p{N}]?[" letters "]+|" digits "| ?[^" letters              \
+  "\\p{N}" KVC_SPACES "]+[\\r\\n]*|" KVC_SPACE "*[\\r\\n]+|" KVC_SPACE_RUNS
 
-static const char *const llamaPatterns[] = {KVC_WORDS("\\p{N}{1,3}")};
-static const char *const qwenPatterns[] = {KVC_WORDS("\\p{N}")};
+static constexpr const char *llamaPatterns[] = {
+    KVC_WORDS("\\p{L}", "\\p{N}{1,3}")};
+static constexpr const char *qwen2Patterns[] = {KVC_WORDS("\\p{L}", "\\p{N}")};
+static constexpr const char *qwen35Patterns[] = {
+    KVC_WORDS("\\p{L}\\p{M}", "\\p{N}")};
+
+static constexpr const char *deepseekCoderPatterns[] = {
+    "[\\r\\n]", KVC_SPACE "?\\p{L}+", KVC_SPACE "?\\p{P}+",
+    "[\\x{4e00}-\\x{9fa5}\\x{0800}-\\x{4e00}\\x{ac00}-\\x{d7ff}]+", "\\p{N}"};
 
 // Words that change from lower to upper case are cut there.
 #define KVC_UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
@@ -41,37 +48,44 @@ static const char *const qwenPatterns[] = {KVC_WORDS("\\p{N}")};
   "| ?[^" KVC_SPACES "\\p{L}\\p{N}]+[\\r\\n/]*|" KVC_SPACE                     \
   "*[\\r\\n]+|" KVC_SPACE_RUNS
 
-static const char *const tekkenPatterns[] = {KVC_CASED_WORDS("", "\\p{N}")};
-static const char *const gpt4oPatterns[] = {
+static constexpr const char *tekkenPatterns[] = {KVC_CASED_WORDS("", "\\p{N}")};
+static constexpr const char *gpt4oPatterns[] = {
     KVC_CASED_WORDS(KVC_CONTRACTIONS "?", "\\p{N}{1,3}")};
 
-#define KVC_PRE(name, patterns, ignoreMerges, addsBos)                         \
-  {name, patterns, sizeof(patterns) / sizeof(patterns[0]), ignoreMerges,       \
-   addsBos}
+template <size_t count>
+static constexpr PreTokenizerInfo
+named(const char *name, const char *const (&patterns)[count],
+      bool ignoreMerges = false, bool addsBos = false) {
+  return {name, patterns, count, ignoreMerges, addsBos};
+}
 
-static const PreTokenizerInfo preTokenizers[] = {
-    KVC_PRE("gpt-2", gpt2Patterns, false, false),
-    KVC_PRE("phi-2", gpt2Patterns, false, false),
-    KVC_PRE("mpt", gpt2Patterns, false, false),
-    KVC_PRE("olmo", gpt2Patterns, false, false),
-    KVC_PRE("exaone4", gpt2Patterns, false, false),
-    KVC_PRE("smollm", smollmPatterns, false, false),
-    KVC_PRE("starcoder", smollmPatterns, false, false),
-    KVC_PRE("refact", smollmPatterns, false, false),
-    KVC_PRE("command-r", smollmPatterns, false, false),
-    KVC_PRE("codeshell", smollmPatterns, false, false),
-    KVC_PRE("exaone", smollmPatterns, false, false),
-    KVC_PRE("llama-bpe", llamaPatterns, true, true),
-    KVC_PRE("llama3", llamaPatterns, true, true),
-    KVC_PRE("llama-v3", llamaPatterns, true, true),
-    KVC_PRE("falcon3", llamaPatterns, true, true),
-    KVC_PRE("dbrx", llamaPatterns, false, false),
-    KVC_PRE("smaug-bpe", llamaPatterns, false, false),
-    KVC_PRE("qwen2", qwenPatterns, false, false),
-    KVC_PRE("deepseek-r1-qwen", qwenPatterns, false, false),
-    KVC_PRE("stablelm2", qwenPatterns, false, false),
-    KVC_PRE("tekken", tekkenPatterns, true, true),
-    KVC_PRE("gpt-4o", gpt4oPatterns, false, false),
+// GGUF says nothing of normalizers: Qwen's own tokenizer composes characters
+// (NFC) first, which matters only to text that is not composed already.
+static constexpr PreTokenizerInfo preTokenizers[] = {
+    named("gpt-2", gpt2Patterns),
+    named("phi-2", gpt2Patterns),
+    named("mpt", gpt2Patterns),
+    named("olmo", gpt2Patterns),
+    named("exaone4", gpt2Patterns),
+    named("smollm", smollmPatterns),
+    named("starcoder", smollmPatterns),
+    named("refact", smollmPatterns),
+    named("command-r", smollmPatterns),
+    named("codeshell", smollmPatterns),
+    named("exaone", smollmPatterns),
+    named("llama-bpe", llamaPatterns, true, true),
+    named("llama3", llamaPatterns, true, true),
+    named("llama-v3", llamaPatterns, true, true),
+    named("falcon3", llamaPatterns, true, true),
+    named("dbrx", llamaPatterns),
+    named("smaug-bpe", llamaPatterns),
+    named("qwen2", qwen2Patterns),
+    named("deepseek-r1-qwen", qwen2Patterns),
+    named("stablelm2", qwen2Patterns),
+    named("qwen35", qwen35Patterns),
+    named("deepseek-coder", deepseekCoderPatterns),
+    named("tekken", tekkenPatterns, true, true),
+    named("gpt-4o", gpt4oPatterns),
 };
 
 const PreTokenizerInfo *findPreTokenizer(std::string_view name) {
@@ -130,7 +144,7 @@ struct PreTokenizer::Impl {
 
 bool PreTokenizer::Impl::cut(const Pattern &pattern, std::string_view text,
                              std::vector<size_t> &lengths, std::string &error) {
-  auto subject = reinterpret_cast<PCRE2_SPTR>(text.data());
+  const auto *subject = reinterpret_cast<PCRE2_SPTR>(text.data());
   size_t done = 0; // up to here `lengths` covers the text
   size_t from = 0; // where the search goes on
   while (from < text.size()) {

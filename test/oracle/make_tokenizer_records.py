@@ -30,7 +30,7 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
 
 CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 SPACES = r"\s*[\r\n]+|\s+(?!\S)|\s+"
-WORDS = (CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|%s| ?[^\s\p{L}\p{N}]+[\r\n]*|"
+WORDS = (CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?[%s]+|%s| ?[^\s%s\p{N}]+[\r\n]*|"
          + SPACES)
 CASED = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*"
          r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]+%s|"
@@ -38,9 +38,10 @@ CASED = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*"
          r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]*%s|%s| ?[^\s\p{L}\p{N}]+[\r\n/]*|" + SPACES)
 
 
-def split(pattern):
+def split(*patterns):
     return pre_tokenizers.Sequence([
-        pre_tokenizers.Split(tokenizers.Regex(pattern), "isolated"),
+        *(pre_tokenizers.Split(tokenizers.Regex(pattern), "isolated")
+          for pattern in patterns),
         pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
     ])
 
@@ -50,8 +51,12 @@ PRE = {
     "gpt-2": GPT2,
     "smollm": pre_tokenizers.Sequence(
         [pre_tokenizers.Digits(individual_digits=True), GPT2]),
-    "llama-bpe": split(WORDS % r"\p{N}{1,3}"),
-    "qwen2": split(WORDS % r"\p{N}"),
+    "llama-bpe": split(WORDS % (r"\p{L}", r"\p{N}{1,3}", r"\p{L}")),
+    "qwen2": split(WORDS % (r"\p{L}", r"\p{N}", r"\p{L}")),
+    "qwen35": split(WORDS % (r"\p{L}\p{M}", r"\p{N}", r"\p{L}\p{M}")),
+    "deepseek-coder": split(
+        r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+",
+        "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+", r"\p{N}"),
     "tekken": split(CASED % ("", "", r"\p{N}")),
     "gpt-4o": split(CASED % (CONTRACTIONS + "?", CONTRACTIONS + "?",
                              r"\p{N}{1,3}")),

@@ -1,8 +1,9 @@
 #include "TokenizerRecords.h"
 
-#include <fstream>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+
+#include <fstream>
 
 namespace kvc {
 
