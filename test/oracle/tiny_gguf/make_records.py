@@ -5,10 +5,14 @@ PyPI's `gguf` reads the file and dequantises the blocks; the forward below is
 written for these records alone, straight from the definition, in GGUF's own
 row order (rotary pairs 2i, 2i + 1). Where transformers loads the file, it runs
 too, in float64 (its rotary angles stay float32) with its own reordering of q
-and k, and the largest difference is printed.
+and k, and the largest difference is printed. transformers ignores the biases,
+rope_freqs and linear scaling of a llama file; with --llama-logits, the tool
+that bench/kl builds, llama.cpp runs a variant of each model whose weights are
+all float32, because it would quantise the activations of the others.
 """
 import argparse
 import os
+import subprocess
 import sys
 import tempfile
 
@@ -104,11 +108,25 @@ def transformers_logits(path, ids):
         return model.eval()(torch.tensor([ids])).logits[0].numpy()
 
 
+def llama_difference(tool, model, folder):
+    """llama.cpp's largest difference from the forward above, as a part of the deviation."""
+    path, words, out = (os.path.join(folder, name) for name in ("all-f32.gguf", "ids.txt", "logits"))
+    with open(path, "wb") as file:
+        file.write(tiny_gguf.make({**model, "default": "F32", "types": {}}))
+    ids = [(37 * i + 5) % 250 for i in range(PROMPT + FORCED)]
+    with open(words, "w", encoding="utf-8") as file:
+        file.write(" ".join(map(str, ids)))
+    subprocess.run([tool, path, words, "0", out, "f32", "1", "512"], check=True, stdout=subprocess.DEVNULL)
+    logits = Model(path).logits(ids)
+    return np.abs(np.fromfile(out, dtype="<f4").reshape(logits.shape) - logits).max() / logits.std()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="models of tiny_gguf.py; all without")
     parser.add_argument("-o", "--output", default=HERE, help="folder of the records")
     parser.add_argument("--no-transformers", action="store_true", help="leave the second opinion out")
+    parser.add_argument("--llama-logits", metavar="TOOL", help="ask llama.cpp too")
     args = parser.parse_args()
     names = ["numpy", "gguf"] + ([] if args.no_transformers else ["transformers", "torch"])
     print("make_records:", record.versions(*names))
@@ -131,6 +149,9 @@ def main():
                 else:
                     error = np.abs(logits - other).max() / logits.std()
                     line += f", transformers differs by {error:.1e} of the deviation"
+            if args.llama_logits:
+                error = llama_difference(args.llama_logits, models[name], folder)
+                line += f", llama.cpp by {error:.1e} with all weights float32"
             print(line, flush=True)
         rows = logits[PROMPT - 1:]
         record.write(os.path.join(args.output, f"{name}.json"), {

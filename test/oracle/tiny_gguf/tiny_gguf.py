@@ -167,8 +167,8 @@ def models():
     # Sizes that are no multiple of a panel; positions scaled linearly; one key head.
     add("odd", "Q5_1", vocab=277, hidden=96, layers=2, heads=3, kv_heads=1, head_dim=32, ffn=160, linear=4.0,
         types={"blk.1.attn_k": "Q8_0", "blk.1.ffn_up": "Q4_0", "output": "Q5_0"})
-    # head_dim is not hidden / heads, and only a part of each head is turned.
-    add("wide_heads", "Q4_0", hidden=160, heads=6, kv_heads=3, head_dim=48, rotary=32, ffn=288,
+    # head_dim is not hidden / heads, and no power of two.
+    add("wide_heads", "Q4_0", hidden=160, heads=6, kv_heads=3, head_dim=48, ffn=288,
         types={"blk.0.attn_output": "Q8_0", "token_embd": "F16"})
     return result
 
@@ -177,7 +177,6 @@ def make(model):
     """The bytes of one model's file."""
     out = Writer(model["name"], model.get("version", 3))
     vocab, hidden, ffn = model["vocab"], model["hidden"], model["ffn"]
-    rotary = model.get("rotary", model["head_dim"])
     out.key("general.architecture", "string", "llama")
     out.key("general.name", "string", f"kvc tiny {model['name']}")
     out.key("general.alignment", "u32", 32)
@@ -190,7 +189,7 @@ def make(model):
     out.key("llama.attention.key_length", "u32", model["head_dim"])
     out.key("llama.attention.value_length", "u32", model["head_dim"])
     out.key("llama.attention.layer_norm_rms_epsilon", "f32", model["eps"])
-    out.key("llama.rope.dimension_count", "u32", rotary)
+    out.key("llama.rope.dimension_count", "u32", model["head_dim"])
     out.key("llama.rope.freq_base", "f32", model["theta"])
     if "linear" in model:
         out.key("llama.rope.scaling.type", "string", "linear")
@@ -217,7 +216,7 @@ def make(model):
         matrix("output", vocab, hidden)
     out.vector("output_norm.weight", hidden, NORM)
     if model.get("rope_freqs"):
-        out.vector("rope_freqs.weight", rotary // 2, RATIO)
+        out.vector("rope_freqs.weight", model["head_dim"] // 2, RATIO)
     for layer in range(model["layers"]):
         prefix = f"blk.{layer}"
         out.vector(f"{prefix}.attn_norm.weight", hidden, NORM)
