@@ -2,6 +2,10 @@
 //
 // The order is fixed: temperature, top-k, top-p, min-p, draw. Every default is
 // off, and temperature 0, the default, is greedy. All ties go to the lowest id.
+//
+// Probabilities come from a written-out exponential in plain SSE2 arithmetic,
+// not from the C library, whose last bits differ from CPU to CPU: a seed gives
+// the same tokens on every machine.
 #ifndef KVC_RUNTIME_SAMPLER_H
 #define KVC_RUNTIME_SAMPLER_H
 
@@ -38,16 +42,23 @@ private:
   struct Candidate {
     float Logit;
     int32_t Id;
-    double Weight; // exp of the scaled distance to the largest logit
+    float Weight; // exp of the scaled distance to the largest logit
   };
   static bool ranksBefore(const Candidate &a, const Candidate &b) {
     return a.Logit != b.Logit ? a.Logit > b.Logit : a.Id < b.Id;
   }
-  void keepTopP();
+  void selectLargest(const float *logits, int64_t count);
+  void weighCandidates(float largest);
+  void weighAll(const float *logits, float largest);
+  bool keepReaching(double wanted);
+  int32_t drawCandidate(double uniform);
+  int32_t drawFromAll(double uniform, int32_t likeliest);
 
   SamplingOptions Options;
   int64_t Tokens;
-  std::vector<Candidate> Candidates;
+  std::vector<Candidate> Candidates; // in rank order
+  std::vector<float> Weights;        // of every token
+  double TotalWeight = 0;            // of every token
 };
 
 } // namespace kvc

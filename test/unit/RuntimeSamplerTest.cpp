@@ -1,6 +1,7 @@
 #include "runtime/Philox.h"
 #include "runtime/Sampler.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
@@ -178,4 +179,58 @@ TEST(RuntimeSampler, TopPOverALargeVocabulary) {
   std::string error;
   EXPECT_EQ(sampler.choose(logits.data(), 0, error), 0);
   EXPECT_EQ(sampler.choose(logits.data(), 1 - 0x1p-53, error), 2499);
+}
+
+// Weights against the C library's exponential, over the whole range of use.
+TEST(RuntimeSampler, ProbabilitiesAreAccurate) {
+  for (double temperature : {0.3, 1.0, 3.0})
+    for (float distance : {0.0f, 1e-3f, 0.5f, 1.0f, 3.7f, 9.0f}) {
+      // Two tokens: the share of the second tells its weight.
+      std::vector<float> logits = {5.0f, 5.0f - distance};
+      SamplingOptions options;
+      options.Temperature = temperature;
+      Sampler sampler(options, 2);
+      double weight = std::exp(double(logits[1] - logits[0]) / temperature);
+      double share = 1 / (1 + weight); // of the first
+      std::string error;
+      EXPECT_EQ(sampler.choose(logits.data(), share - 1e-6, error), 0);
+      EXPECT_EQ(sampler.choose(logits.data(), share + 1e-6, error), 1);
+    }
+}
+
+TEST(RuntimeSampler, ExtremeTemperatures) {
+  std::vector<float> logits = {1.0f, 1.0f, -1e30f, 0.5f};
+  std::string error;
+  for (double temperature : {1e-300, 1e-30, 1e-3}) {
+    SamplingOptions cold;
+    cold.Temperature = temperature;
+    Sampler sampler(cold, 4);
+    EXPECT_EQ(sampler.choose(logits.data(), 0.49, error), 0);
+    EXPECT_EQ(sampler.choose(logits.data(), 0.51, error), 1);
+  }
+}
+
+// Top-k by a heap against a plain sort.
+TEST(RuntimeSampler, TopKAgainstSorting) {
+  std::vector<float> logits;
+  for (uint64_t i = 0; i != 3001; ++i) // many equal ones
+    logits.push_back(float(int(uniformAt(4, 4, i) * 200)));
+  std::vector<int32_t> order(logits.size());
+  for (size_t i = 0; i != order.size(); ++i)
+    order[i] = int32_t(i);
+  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    return logits[size_t(a)] > logits[size_t(b)];
+  });
+  for (int64_t k : {1, 2, 15, 16, 40, 1000, 3000}) {
+    SamplingOptions options;
+    options.Temperature = 1e6; // all but equal weights
+    options.TopK = k;
+    Sampler sampler(options, int64_t(logits.size()));
+    std::string error;
+    for (int64_t at : {int64_t(0), k / 2, k - 1})
+      EXPECT_EQ(
+          sampler.choose(logits.data(), (double(at) + 0.5) / double(k), error),
+          order[size_t(at)])
+          << k << ' ' << at;
+  }
 }
