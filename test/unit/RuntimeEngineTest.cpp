@@ -275,3 +275,57 @@ TEST(RuntimeEngineLimits, PoisonFillsPages) {
        i != kvc_program.page_bytes; ++i)
     EXPECT_EQ(page[i], 0xFF);
 }
+
+#if defined(__SANITIZE_ADDRESS__)
+#define KVC_HAS_GUARDS 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define KVC_HAS_GUARDS 1
+#endif
+#endif
+#ifdef KVC_HAS_GUARDS
+// A program that reads a page that is free, or past the end of a buffer.
+static int64_t StrayOffset = 0;
+static void strayRead(const KvcBatch *, const KvcArenas *arenas, void *,
+                      int64_t, int64_t) {
+  arenas->logits[0] = arenas->kv[StrayOffset];
+}
+static void strayWrite(const KvcBatch *, const KvcArenas *arenas, void *,
+                       int64_t, int64_t) {
+  arenas->rows_arena[StrayOffset] = 1;
+}
+
+TEST(RuntimeEngineDeathTest, GuardsCatchStrayPrograms) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  KvcProgramInfo program = kvc_program;
+  program.prefill = strayRead;
+  program.decode = strayWrite;
+  Plan plan;
+  std::string error;
+  ASSERT_TRUE(parsePlan(program.plan_json, plan, error)) << error;
+  CpuOptions options;
+  options.Workers = 1;
+  auto model = Engine::create(program, plan, nullptr, limitsFor(8),
+                              std::make_unique<CpuDevice>(options), error);
+  ASSERT_TRUE(model) << error;
+  auto ignore = [](size_t, int64_t, const float *) { return true; };
+  int32_t sequence = model->sequences().add();
+  int32_t token = 1;
+  StrayOffset = program.page_bytes - 1;
+  EXPECT_TRUE(model->prefill({{sequence, &token, 1}}, ignore, error));
+  StrayOffset = 63; // the row's buffer has 64 bytes, the arena 8 rows
+  EXPECT_TRUE(model->decode({{sequence, &token, 1}}, ignore, error));
+  EXPECT_DEATH(
+      {
+        StrayOffset = program.page_bytes;
+        (void)model->prefill({{sequence, &token, 1}}, ignore, error);
+      },
+      "use-after-poison");
+  EXPECT_DEATH(
+      {
+        StrayOffset = 64;
+        (void)model->decode({{sequence, &token, 1}}, ignore, error);
+      },
+      "use-after-poison");
+}
+#endif

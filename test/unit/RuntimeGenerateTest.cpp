@@ -59,8 +59,9 @@ struct Job {
     };
     bool done =
         generate(*engine, Requests, Options, events, Completions, Error);
-    if (done)
+    if (done) {
       EXPECT_EQ(engine->sequences().allocator().used(), 0);
+    }
     return done;
   }
 };

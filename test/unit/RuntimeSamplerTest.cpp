@@ -194,7 +194,9 @@ TEST(RuntimeSampler, ProbabilitiesAreAccurate) {
       double share = 1 / (1 + weight); // of the first
       std::string error;
       EXPECT_EQ(sampler.choose(logits.data(), share - 1e-6, error), 0);
-      EXPECT_EQ(sampler.choose(logits.data(), share + 1e-6, error), 1);
+      if (share + 1e-6 < 1) {
+        EXPECT_EQ(sampler.choose(logits.data(), share + 1e-6, error), 1);
+      }
     }
 }
 
@@ -218,8 +220,9 @@ TEST(RuntimeSampler, TopKAgainstSorting) {
   std::vector<int32_t> order(logits.size());
   for (size_t i = 0; i != order.size(); ++i)
     order[i] = int32_t(i);
-  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
-    return logits[size_t(a)] > logits[size_t(b)];
+  std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    float left = logits[size_t(a)], right = logits[size_t(b)];
+    return left != right ? left > right : a < b;
   });
   for (int64_t k : {1, 2, 15, 16, 40, 1000, 3000}) {
     SamplingOptions options;
