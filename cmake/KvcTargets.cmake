@@ -37,7 +37,15 @@ endfunction()
 separate_arguments(LLVM_DEFINITIONS_LIST NATIVE_COMMAND "${LLVM_DEFINITIONS}")
 
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # The short form: clang finds the .pch beside the header, and ccache knows that
+  # the option's argument is a path.
+  set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -include <PCH_HEADER>)
   add_library(kvc_pch STATIC ${CMAKE_SOURCE_DIR}/cmake/Pch.cpp)
   kvc_mlir_options(kvc_pch)
   target_precompile_headers(kvc_pch PRIVATE ${CMAKE_SOURCE_DIR}/cmake/Pch.h)
+  # What ccache takes for the precompiled header's bytes.
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/Pch.h)
+  file(SHA256 ${CMAKE_SOURCE_DIR}/cmake/Pch.h KVC_PCH_SUM)
+  file(WRITE ${CMAKE_BINARY_DIR}/CMakeFiles/kvc_pch.dir/cmake_pch.hxx.pch.sum
+    "${KVC_PCH_SUM} ${LLVM_PACKAGE_VERSION} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_BUILD_TYPE} ${KVC_SANITIZE}\n")
 endif()
