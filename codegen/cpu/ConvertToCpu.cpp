@@ -17,6 +17,7 @@ using namespace kvc::cpu;
 
 namespace kvc::cpu {
 #define GEN_PASS_DEF_CONVERTTOCPU
+#define GEN_PASS_REGISTRATION
 #include "codegen/cpu/Passes.h.inc"
 } // namespace kvc::cpu
 
@@ -204,7 +205,8 @@ void kvc::cpu::buildLowerToLLVMPipeline(OpPassManager &manager) {
   manager.addPass(createReconcileUnrealizedCastsPass());
 }
 
-void kvc::cpu::registerCpuPipelines() {
+void kvc::cpu::registerCpuPasses() {
+  registerKvcCpuPasses();
   PassPipelineRegistration<>(
       "kvc-cpu-to-llvm",
       "Lowers what kvc-convert-to-cpu makes to the LLVM dialect",

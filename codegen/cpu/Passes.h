@@ -15,14 +15,14 @@
 namespace kvc::cpu {
 
 #define GEN_PASS_DECL
-#define GEN_PASS_REGISTRATION
 #include "codegen/cpu/Passes.h.inc"
 
 /// What follows kvc-convert-to-cpu: loops, vectors and arithmetic to the LLVM
 /// dialect. Registered as `kvc-cpu-to-llvm`.
 void buildLowerToLLVMPipeline(mlir::OpPassManager &manager);
 
-void registerCpuPipelines();
+/// Registers kvc-convert-to-cpu and kvc-cpu-to-llvm.
+void registerCpuPasses();
 
 } // namespace kvc::cpu
 

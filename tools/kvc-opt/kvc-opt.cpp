@@ -1,4 +1,5 @@
 //===- kvc-opt.cpp - Runs passes over kvc IR ------------------------------===//
+#include "codegen/cpu/Passes.h"
 #include "dialect/KvcDialect.h"
 #include "passes/Passes.h"
 
@@ -19,6 +20,7 @@ int main(int argc, char **argv) {
                   mlir::vector::VectorDialect>();
   mlir::registerTransformsPasses();
   kvc::registerPassesAndPipeline();
+  kvc::cpu::registerCpuPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(
       argc, argv, "kvc-opt: runs passes over kvc IR\n", registry));
 }
