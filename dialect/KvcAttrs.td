@@ -160,7 +160,8 @@ def Kvc_SlotAttr : Kvc_Attr<"Slot", "slot"> {
     `arena + offset * max_rows + r * stride`; `offset` and `stride` are bytes a
     row and multiples of 64. Spaces: `rows` and `outputs` (shared by the
     workers), `worker` (one copy a worker), `logits` (the result). Elements: `f32`,
-    or `q8`: K signed bytes, then K/32 f32 scales, then K/16 i32 sums of 16.
+    or `q8`: K signed bytes, then three planes: K/32 f32 scales, K/16 i32 sums of
+    16 bytes, K/32 f32 products of scale and sum of 32.
   }];
   let parameters = (ins
     EnumParameter<Kvc_Space>:$space, "int64_t":$offset, "int64_t":$stride,

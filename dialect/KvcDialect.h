@@ -45,6 +45,16 @@ bool isTokensTensor(mlir::Type type);
 /// dimensions (576 for ?x9x64). The trailing dimensions must be static.
 int64_t rowElements(mlir::Type type);
 
+/// The planes of a q8 row of `columns` values, a multiple of 32, as bytes from
+/// its start; the signed bytes themselves come first.
+struct Q8Row {
+  int64_t columns;
+  int64_t scales() const { return columns; }                     // f32[K/32]
+  int64_t sums() const { return scales() + columns / 32 * 4; }   // i32[K/16]
+  int64_t products() const { return sums() + columns / 16 * 4; } // f32[K/32]
+  int64_t bytes() const { return products() + columns / 32 * 4; }
+};
+
 } // namespace kvc
 
 #define GET_OP_CLASSES

@@ -323,7 +323,7 @@ static int64_t slotElements(Operation *op, Type type) {
 static int64_t slotRowBytes(int64_t elements, SlotElement element) {
   if (element == SlotElement::F32)
     return elements * 4;
-  return elements + elements / 32 * 4 + elements / 16 * 4;
+  return Q8Row{elements}.bytes();
 }
 
 static LogicalResult verifySlot(Operation *op, Type type, SlotAttr slot) {

@@ -21,9 +21,8 @@ int64_t kvc::slotStride(ProgramOp program, Type type, SlotElement element) {
       return -1;
     elements *= dim;
   }
-  int64_t bytes = element == SlotElement::F32
-                      ? elements * 4
-                      : elements + elements / 32 * 4 + elements / 16 * 4;
+  int64_t bytes =
+      element == SlotElement::F32 ? elements * 4 : Q8Row{elements}.bytes();
   return bytes > MaxStride ? -1 : llvm::alignTo(bytes, 64);
 }
 

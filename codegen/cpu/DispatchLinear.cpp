@@ -250,8 +250,10 @@ void LinearEmitter::emitPanels(Segment &segment, Value unit, Value x, Value out,
     PackedLayout own = packedLayout(format, type.getRows(), type.getColumns(),
                                     e.lanes, layout.unit);
     Value first = e.at(base, e.mul(unit, own.unitBytes));
-    func::FuncOp kernel = context.model.panels.get(own, activations, rows);
-    e.loop(e.c(0), e.c(own.panelsPerUnit), 1, [&](Value panel) {
+    int count = PanelKernels::panelsAtOnce(own, activations, rows);
+    func::FuncOp kernel =
+        context.model.panels.get(own, activations, rows, count);
+    e.loop(e.c(0), e.c(own.panelsPerUnit), count, [&](Value panel) {
       Value w = e.at(first, e.mul(panel, own.panelBytes));
       Value target = e.at(out, e.mul(panel, static_cast<int64_t>(e.lanes) * 4));
       func::CallOp::create(

@@ -100,19 +100,25 @@ namespace {
 class PanelBody {
 public:
   PanelBody(Emitter &e, const PackedLayout &layout, Activations activations,
-            int rows, ValueRange arguments)
+            int rows, int count, ValueRange arguments)
       : e(e), layout(layout), info(formatInfo(layout.format)),
-        activations(activations), rows(rows), w(arguments[0]),
+        activations(activations), rows(rows), count(count), w(arguments[0]),
         out(arguments[3]), outStride(arguments[4]) {
     for (int row = 0; row < rows; ++row)
       xRows.push_back(e.at(arguments[1], e.mul(arguments[2], row)));
   }
 
   void emit() {
-    SmallVector<Value> sums(rows, e.splatReal(0.0));
+    // Sums of panel p and row r: sums[p * rows + r].
+    SmallVector<Value> sums(static_cast<size_t>(count * rows),
+                            e.splatReal(0.0));
     sums = info.plain() ? emitPlain(sums) : emitBlocks(sums);
-    for (int row = 0; row < rows; ++row)
-      e.store(sums[row], e.at(out, e.mul(outStride, row)), 4);
+    for (int panel = 0; panel < count; ++panel)
+      for (int row = 0; row < rows; ++row) {
+        Value at = e.at(e.at(out, e.mul(outStride, row)),
+                        static_cast<int64_t>(panel) * e.lanes * 4);
+        e.store(sums[panel * rows + row], at, 4);
+      }
   }
 
 private:
@@ -122,11 +128,15 @@ private:
                                                   : e.b.getBF16Type();
     int align = static_cast<int>(layout.elementBytes * e.lanes);
     auto step = [&](Value k, ValueRange sums) {
-      Value weights =
-          e.loadFloats(element, e.at(w, e.mul(k, layout.blockBytes)), align);
       SmallVector<Value> next;
-      for (int row = 0; row < rows; ++row)
-        next.push_back(e.fma(activation(row, k), weights, sums[row]));
+      for (int panel = 0; panel < count; ++panel) {
+        Value at = e.at(e.at(w, panel * layout.panelBytes),
+                        e.mul(k, layout.blockBytes));
+        Value weights = e.loadFloats(element, at, align);
+        for (int row = 0; row < rows; ++row)
+          next.push_back(
+              e.fma(activation(row, k), weights, sums[panel * rows + row]));
+      }
       return next;
     };
     constexpr int64_t Unroll = 8;
@@ -145,24 +155,31 @@ private:
 
   SmallVector<Value> emitBlocks(SmallVector<Value> sums) {
     int64_t chunks = info.blockValues / 32;
-    return e.loop(e.c(0), e.c(layout.blocks), 1, sums,
-                  [&](Value index, ValueRange carried) {
-                    Value bytes = e.mul(index, layout.blockBytes);
-                    Value start = e.at(w, bytes);
-                    if (rows == 1)
-                      prefetchAhead(start);
-                    PanelBlock block(e, layout, start);
-                    Value firstChunk = e.mul(index, chunks);
-                    if (chunks == 1)
-                      return emitChunk(block, e.c(0), firstChunk,
-                                       llvm::to_vector(carried));
-                    return e.loop(e.c(0), e.c(chunks), 1, carried,
-                                  [&](Value chunk, ValueRange sums) {
-                                    return emitChunk(block, chunk,
-                                                     e.add(firstChunk, chunk),
-                                                     llvm::to_vector(sums));
-                                  });
-                  });
+    return e.loop(
+        e.c(0), e.c(layout.blocks), 1, sums,
+        [&](Value index, ValueRange carried) {
+          Value bytes = e.mul(index, layout.blockBytes);
+          Value firstChunk = e.mul(index, chunks);
+          SmallVector<Value> next;
+          for (int panel = 0; panel < count; ++panel) {
+            Value start = e.at(e.at(w, panel * layout.panelBytes), bytes);
+            if (rows == 1)
+              prefetchAhead(start);
+            PanelBlock block(e, layout, start);
+            ValueRange own = carried.slice(panel * rows, rows);
+            if (chunks == 1)
+              next.append(
+                  emitChunk(block, e.c(0), firstChunk, llvm::to_vector(own)));
+            else
+              next.append(e.loop(e.c(0), e.c(chunks), 1, own,
+                                 [&](Value chunk, ValueRange sums) {
+                                   return emitChunk(block, chunk,
+                                                    e.add(firstChunk, chunk),
+                                                    llvm::to_vector(sums));
+                                 }));
+          }
+          return next;
+        });
   }
 
   /// One row streams the panel from memory: ask for the lines early.
@@ -249,14 +266,20 @@ private:
   const PackedLayout &layout;
   const FormatInfo &info;
   const Activations activations;
-  const int rows;
+  const int rows, count;
   Value w, out, outStride;
   SmallVector<Value> xRows;
 };
 } // namespace
 
-func::FuncOp PanelKernels::get(const PackedLayout &layout,
+int PanelKernels::panelsAtOnce(const PackedLayout &layout,
                                Activations activations, int rows) {
+  bool shortChains = rows == 1 && activations == Activations::F32;
+  return shortChains && layout.panelsPerUnit % 2 == 0 ? 2 : 1;
+}
+
+func::FuncOp PanelKernels::get(const PackedLayout &layout,
+                               Activations activations, int rows, int count) {
   std::string name = llvm::formatv(
       "panel.{0}.{1}.k{2}.m{3}", formatInfo(layout.format).name,
       activations == Activations::F32 ? "f32" : "q8", layout.columns, rows);
@@ -280,6 +303,7 @@ func::FuncOp PanelKernels::get(const PackedLayout &layout,
   builder.setInsertionPointToStart(entry);
   Emitter e(builder, loc, target);
   e.b.setInsertionPoint(entry->getTerminator());
-  PanelBody(e, layout, activations, rows, function.getArguments()).emit();
+  PanelBody(e, layout, activations, rows, count, function.getArguments())
+      .emit();
   return function;
 }

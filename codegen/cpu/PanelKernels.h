@@ -14,25 +14,18 @@ namespace kvc::cpu {
 /// What activations a panel is multiplied with.
 enum class Activations {
   F32, // f32[K]; codes are dequantised in registers
-  Q8   // a q8 row: i8[K], f32 scale[K/32], i32 sum[K/16]
-};
-
-/// Offsets of the planes of a q8 row of `columns` values, in bytes.
-struct Q8Row {
-  int64_t columns;
-  int64_t scales() const { return columns; }
-  int64_t sums() const { return columns + columns / 32 * 4; }
+  Q8   // a Q8Row
 };
 
 /// Emits, once each, the functions that multiply `rows` rows of activations
-/// with one packed panel:
+/// with `count` consecutive packed panels:
 ///
 ///   panel(w, x, xStride, out, outStride)
-///   out[r * outStride + lane] = sum over k of x[r][k] * panel[k][lane]
+///   out[r * outStride + p * lanes + lane] = sum over k of x[r][k] *
+///   w[p][k][lane]
 ///
-/// with f32 results, `lanes` in a row, strides in bytes. One accumulator an
-/// output, k ascending: a result does not depend on how many rows share the
-/// call.
+/// with f32 results and strides in bytes. One accumulator an output, k
+/// ascending: a result does not depend on how many rows or panels share a call.
 class PanelKernels {
 public:
   PanelKernels(mlir::ModuleOp module, const CpuTarget &target)
@@ -40,7 +33,12 @@ public:
 
   /// The function for panels of `layout`, which fixes format and K.
   mlir::func::FuncOp get(const PackedLayout &layout, Activations activations,
-                         int rows);
+                         int rows, int count);
+
+  /// How many panels of a unit one call should take: one row of f32 has a
+  /// single chain of sums a panel, too few to hide a multiplication's latency.
+  static int panelsAtOnce(const PackedLayout &layout, Activations activations,
+                          int rows);
 
 private:
   mlir::ModuleOp module;

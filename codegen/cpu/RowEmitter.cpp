@@ -350,8 +350,7 @@ void RowEmitter::emitElementwise(Operation *op) {
 
 LogicalResult RowEmitter::emitQuantize(QuantizeOp op) {
   Value in = window(op.getInput());
-  int64_t total = rowElements(op.getType());
-  Q8Row planes{total};
+  Q8Row planes{rowElements(op.getType())};
   for (Operation *user : op->getUsers()) {
     if (!isa<WriteOp, StageOp>(user) ||
         slotOf(user).getElement() != SlotElement::Q8)
@@ -366,6 +365,8 @@ LogicalResult RowEmitter::emitQuantize(QuantizeOp op) {
         e.at(e.at(out, planes.scales()), e.div(e.mul(firstColumn, 4), 32));
     Value sums =
         e.at(e.at(out, planes.sums()), e.div(e.mul(firstColumn, 4), 16));
+    Value products =
+        e.at(e.at(out, planes.products()), e.div(e.mul(firstColumn, 4), 32));
     e.loop(e.c(0), e.c(columns / 32), 1, [&](Value block) {
       Value x = e.at(in, e.mul(block, 128));
       SmallVector<Value> registers;
@@ -391,12 +392,16 @@ LogicalResult RowEmitter::emitQuantize(QuantizeOp op) {
         integers.push_back(q);
       }
       Value all = e.concat(integers);
+      Value total;
       for (int part = 0; part < 2; ++part) {
         Value sum =
             vector::ReductionOp::create(e.b, e.loc, vector::CombiningKind::ADD,
                                         e.slice(all, part * 16, 16));
         e.store(sum, e.at(e.at(sums, e.mul(block, 8)), part * 4), 4);
+        total = total ? e.add(total, sum) : sum;
       }
+      e.store(e.mulf(scale, e.toFloat(total)), e.at(products, e.mul(block, 4)),
+              4);
     });
   }
   return success();
