@@ -347,7 +347,7 @@ def Kvc_StageOp : Kvc_Op<"stage", [Pure, AllTypesMatch<["input", "result"]>]> {
     nothing beyond the dispatch, and two stages of a dispatch do not overlap.
 
     ```mlir
-    %s = kvc.stage %n, slot<worker, offset = 0, stride = 832, q8> : tensor<?x576xf32, #kvc.rows>
+    %s = kvc.stage %n, slot<worker, offset = 0, stride = 896, q8> : tensor<?x576xf32, #kvc.rows>
     ```
   }];
   let arguments = (ins Kvc_RowsTensor:$input, Kvc_SlotAttr:$slot);
