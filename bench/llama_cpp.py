@@ -1,15 +1,21 @@
 #!/usr/bin/env python3
 """Builds llama.cpp from the source archive of PyPI's llama-cpp-python.
 
-Variants: `native` (-march=native) and, where the CPU has AVX512-FP16,
-`nofp16` (-mno-avx512fp16): with those instructions the compiler makes its
-attention much slower at head sizes of 64, so peers are compared with the
-better of the two. Nothing of it is committed or linked with kvc.
+All for the CPU it runs on (-march=native), in variants that differ in the flags
+of its tensor library alone; peers are compared with the best of them:
+  noamx   without AMX: GCC 12 removes stores into the tile configuration, so
+          that AMX as built by default dies of an illegal instruction
+  nofp16  without AVX512-FP16 either: with it the compiler makes attention much
+          slower at head sizes of 64
+  amx     AMX with the pass that breaks it turned off, without AVX512-FP16
+  native  nothing turned off, where the CPU has neither
+Nothing of it is committed or linked with kvc.
 """
 import argparse
 import glob
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 
@@ -19,7 +25,20 @@ DEFAULT_FOLDER = os.path.join(HERE, "../.cache/llama.cpp")
 OPTIONS = ["-DCMAKE_BUILD_TYPE=Release", "-DBUILD_SHARED_LIBS=OFF", "-DGGML_NATIVE=ON", "-DGGML_OPENMP=ON",
            "-DLLAMA_OPENSSL=OFF", "-DLLAMA_BUILD_SERVER=OFF", "-DLLAMA_BUILD_UI=OFF", "-DLLAMA_BUILD_APP=OFF",
            "-DLLAMA_BUILD_TESTS=OFF", "-DLLAMA_BUILD_EXAMPLES=OFF"]
-VARIANTS = {"native": "", "nofp16": "-mno-avx512fp16"}
+NO_AMX = "-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
+NO_FP16 = "-mno-avx512fp16"
+NO_DSE = "-fno-tree-dse -fno-dse"
+
+
+def variants():
+    """{name: flags} for this CPU."""
+    flags = cpu_flags()
+    amx, fp16 = "amx_tile" in flags, "avx512_fp16" in flags
+    if amx and fp16:
+        return {"noamx": NO_AMX, "nofp16": f"{NO_AMX} {NO_FP16}", "amx": f"{NO_FP16} {NO_DSE}"}
+    if amx:
+        return {"noamx": NO_AMX, "amx": NO_DSE}
+    return {"native": "", "nofp16": NO_FP16} if fp16 else {"native": ""}
 
 
 def run(command, log):
@@ -51,33 +70,28 @@ def cpu_flags():
     return set()
 
 
-def build(folder=DEFAULT_FOLDER, archive=None, jobs=1):
-    """Builds every variant for this CPU; returns {variant: build folder}."""
+def build(folder=DEFAULT_FOLDER, archive=None, jobs=1, names=None):
+    """Builds the variants; returns {variant: folder with llama-bench and llama_logits}."""
     folder = os.path.abspath(folder)
     os.makedirs(folder, exist_ok=True)
-    source, result = get_source(folder, archive), {}
-    for name, flags in VARIANTS.items():
-        if name == "nofp16" and "avx512_fp16" not in cpu_flags():
+    source, where, result = get_source(folder, archive), os.path.join(folder, "build"), {}
+    for name, flags in variants().items():
+        if names and name not in names:
             continue
-        where = os.path.join(folder, f"build-{name}")
-        log = os.path.join(folder, f"build-{name}.log")
-        if not os.path.exists(os.path.join(where, "build.ninja")):
-            run(["cmake", "-S", source, "-B", where, "-G", "Ninja", *OPTIONS, f"-DCMAKE_C_FLAGS={flags}",
-                 f"-DCMAKE_CXX_FLAGS={flags}"], log)
+        result[name] = os.path.join(folder, name)
+        if os.path.exists(os.path.join(result[name], "llama_logits")):
+            continue
+        log = os.path.join(folder, f"{name}.log")
+        run(["cmake", "-S", source, "-B", where, "-G", "Ninja", *OPTIONS, f"-DKVC_GGML_FLAGS={flags}",
+             f"-DCMAKE_PROJECT_ggml_INCLUDE={HERE}/ggml_flags.cmake"], log)
         run(["ninja", "-C", where, f"-j{jobs}", "llama-bench", "llama"], log)
-        result[name] = where
+        os.makedirs(result[name], exist_ok=True)
+        shutil.copy2(os.path.join(where, "bin", "llama-bench"), result[name])
+        run(["g++", "-std=c++17", "-O2", "-Wall", "-Wextra", "-fopenmp", f"-I{source}/include",
+             f"-I{source}/ggml/include", os.path.join(HERE, "llama_logits.cpp"), "-o",
+             os.path.join(result[name], "llama_logits"), f"{where}/src/libllama.a", f"{where}/ggml/src/libggml.a",
+             f"{where}/ggml/src/libggml-cpu.a", f"{where}/ggml/src/libggml-base.a", "-lpthread", "-ldl"], log)
     return result
-
-
-def build_logits_tool(folder, where):
-    """Compiles llama_logits.cpp against one variant; returns its path."""
-    source = os.path.join(os.path.abspath(folder), f"{PACKAGE}-{VERSION}", "vendor", "llama.cpp")
-    tool = os.path.join(where, "bin", "llama_logits")
-    run(["g++", "-std=c++17", "-O2", "-Wall", "-Wextra", "-fopenmp", f"-I{source}/include", f"-I{source}/ggml/include",
-         os.path.join(HERE, "llama_logits.cpp"), "-o", tool, f"{where}/src/libllama.a", f"{where}/ggml/src/libggml.a",
-         f"{where}/ggml/src/libggml-cpu.a", f"{where}/ggml/src/libggml-base.a", "-lpthread", "-ldl"],
-        os.path.join(folder, "llama_logits.log"))
-    return tool
 
 
 def main():
@@ -87,7 +101,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     args = parser.parse_args()
     for name, where in build(args.folder, args.archive, args.jobs).items():
-        print(f"llama_cpp: {name}: {where}/bin/llama-bench")
+        print(f"llama_cpp: {name}: {where}/llama-bench")
 
 
 if __name__ == "__main__":
