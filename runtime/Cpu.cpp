@@ -1,6 +1,7 @@
 #include "runtime/Cpu.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <sched.h>
 #include <set>
@@ -18,7 +19,7 @@ enum class Support { Yes, No, UnknownName };
 // written here. The spellings are LLVM's; only `name` differs from GCC's.
 static Support supports(std::string_view feature) {
 #define KVC_FEATURE(name, builtin)                                             \
-  if (feature == name)                                                         \
+  if (feature == (name))                                                       \
     return __builtin_cpu_supports(builtin) ? Support::Yes : Support::No;
   KVC_FEATURE("cmov", "cmov")
   KVC_FEATURE("mmx", "mmx")
@@ -89,14 +90,14 @@ bool checkInstructionSets(const char *features, const char *targetCpu,
     Support support = supports(feature);
     if (support == Support::Yes)
       continue;
-    std::string named(feature);
-    std::string target = targetCpu ? targetCpu : "another CPU";
-    error = support == Support::No
-                ? "this program was compiled for " + target + " and needs " +
-                      named + ", which this CPU (" + cpuName() +
-                      ") does not have"
-                : "this program was compiled for " + target + " and needs '" +
-                      named + "', a feature this runtime cannot check";
+    error = "this program was compiled for ";
+    error += targetCpu ? targetCpu : "another CPU";
+    error += " and needs ";
+    error += feature;
+    if (support == Support::No)
+      error += ", which this CPU (" + cpuName() + ") does not have";
+    else
+      error += ", a feature this runtime cannot check";
     error += "; recompile here with kvc compile --target-cpu=native, or with "
              "--target-cpu=x86-64-v3 for any CPU with AVX2";
     return false;
@@ -116,7 +117,7 @@ static int quotaCpus(int limit) {
   if (!(number >> microseconds) || microseconds <= 0)
     return limit;
   double cpus = microseconds / period;
-  return cpus >= limit ? limit : std::max(1, int(cpus + 0.5));
+  return cpus >= limit ? limit : std::max(1, int(std::lround(cpus)));
 }
 
 // The CPUs of this process's affinity mask; empty if it cannot be read.

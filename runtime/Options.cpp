@@ -23,8 +23,9 @@ bool parseIds(const std::string &text, const std::string &where,
                   word.find_first_not_of("0123456789") == std::string::npos;
     uint64_t value = digits ? std::stoull(word) : 0;
     if (!digits || value > uint64_t(std::numeric_limits<int32_t>::max())) {
-      error = where + ": '" + word +
-              "' is no token id, write numbers with commas between them";
+      error = where;
+      error += ": '" + word +
+               "' is no token id, write numbers with commas between them";
       return false;
     }
     ids.push_back(int32_t(value));

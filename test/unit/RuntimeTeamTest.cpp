@@ -95,7 +95,7 @@ TEST(RuntimeCpu, NamesTheMissingFeature) {
   EXPECT_TRUE(checkInstructionSets("", "x86-64", error));
   EXPECT_FALSE(checkInstructionSets("sse2,quantum", "future", error));
   EXPECT_EQ(error.substr(0, error.find(',')),
-            "this program was compiled for future and needs 'quantum'");
+            "this program was compiled for future and needs quantum");
   // Only two laptop generations ever had it.
   if (!__builtin_cpu_supports("avx512vp2intersect")) {
     EXPECT_FALSE(
