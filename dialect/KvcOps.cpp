@@ -235,7 +235,17 @@ ParseResult ProgramOp::parse(OpAsmParser &parser, OperationState &result) {
 }
 void ProgramOp::print(OpAsmPrinter &printer) { printFunction(*this, printer); }
 LogicalResult ProgramOp::verify() {
-  return verifySignature(*this, /*mayBeVoid=*/true);
+  if (failed(verifySignature(*this, /*mayBeVoid=*/true)))
+    return failure();
+  // Plan and profile name a dispatch by its number.
+  llvm::SmallDenseSet<int64_t> ids;
+  WalkResult walk = this->walk([&](DispatchOp dispatch) -> WalkResult {
+    auto id = static_cast<int64_t>(dispatch.getId());
+    if (ids.insert(id).second)
+      return WalkResult::advance();
+    return dispatch.emitOpError("has the number of another dispatch: ") << id;
+  });
+  return failure(walk.wasInterrupted());
 }
 
 LogicalResult ReturnOp::verify() {
@@ -346,6 +356,8 @@ static LogicalResult verifySlot(Operation *op, Type type, SlotAttr slot) {
 }
 
 LogicalResult ReadOp::verify() {
+  if (getSlot().getSpace() == Space::Worker)
+    return emitOpError("a worker slot holds what its kvc.stage returns");
   return verifySlot(*this, getType(), getSlot());
 }
 

@@ -178,3 +178,16 @@ kvc.model @m attributes {max_context = 8 : i64} {
     kvc.return
   }
 }
+
+// -----
+
+kvc.model @m attributes {max_context = 8 : i64} {
+  kvc.program @f(%t: tensor<?xi32, #kvc.rows>, %b: !kvc.batch) attributes {phase = #kvc.phase<decode>} {
+    kvc.dispatch "a" 3 {
+    }
+    // expected-error@+1 {{has the number of another dispatch: 3}}
+    kvc.dispatch "b" 3 {
+    }
+    kvc.return
+  }
+}

@@ -182,7 +182,7 @@ kvc.model @m attributes {max_context = 8 : i64} {
 
 kvc.model @m attributes {max_context = 8 : i64} {
   kvc.forward @f(%t: tensor<?xi32, #kvc.rows>, %b: !kvc.batch) -> tensor<?x6xf32, #kvc.outputs> {
-    // expected-error@+1 {{takes 88 bytes, but the slot's stride is 64}}
+    // expected-error@+1 {{takes 96 bytes, but the slot's stride is 64}}
     %y = kvc.read slot<rows, offset = 0, stride = 64, q8> : tensor<?x64xf32, #kvc.rows>
     %l = kvc.read slot<logits, offset = 0, stride = 24, f32> : tensor<?x6xf32, #kvc.outputs>
     kvc.return %l : tensor<?x6xf32, #kvc.outputs>
@@ -242,6 +242,17 @@ kvc.model @m attributes {max_context = 8 : i64} {
     %x = kvc.read slot<rows, offset = 0, stride = 256, f32> : tensor<?x64xf32, #kvc.rows>
     // expected-error@+1 {{a worker slot is filled by kvc.stage}}
     kvc.write %x, slot<worker, offset = 0, stride = 256, f32> : tensor<?x64xf32, #kvc.rows>
+    %l = kvc.read slot<logits, offset = 0, stride = 24, f32> : tensor<?x6xf32, #kvc.outputs>
+    kvc.return %l : tensor<?x6xf32, #kvc.outputs>
+  }
+}
+
+// -----
+
+kvc.model @m attributes {max_context = 8 : i64} {
+  kvc.forward @f(%t: tensor<?xi32, #kvc.rows>, %b: !kvc.batch) -> tensor<?x6xf32, #kvc.outputs> {
+    // expected-error@+1 {{a worker slot holds what its kvc.stage returns}}
+    %y = kvc.read slot<worker, offset = 0, stride = 256, f32> : tensor<?x64xf32, #kvc.rows>
     %l = kvc.read slot<logits, offset = 0, stride = 24, f32> : tensor<?x6xf32, #kvc.outputs>
     kvc.return %l : tensor<?x6xf32, #kvc.outputs>
   }

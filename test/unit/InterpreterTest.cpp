@@ -43,17 +43,21 @@ std::string expand(std::string text) {
   for (auto [name, value] : names)
     for (size_t at; (at = text.find(name)) != std::string::npos;)
       text.replace(at, strlen(name), value);
+  // Dispatches are numbered in their order.
+  int id = 0;
+  for (size_t at; (at = text.find("\" #")) != std::string::npos;)
+    text.replace(at + 2, 1, std::to_string(id++));
   return text;
 }
 
 std::string embed(const char *slot = "$A") {
   return std::string(
-             "kvc.dispatch \"embed\" 0 {\n %e = $EMBED\n kvc.write %e, ") +
+             "kvc.dispatch \"embed\" # {\n %e = $EMBED\n kvc.write %e, ") +
          slot + " : $T\n}\n";
 }
 
 std::string head(const char *slot = "$A") {
-  return std::string("kvc.dispatch \"head\" 9 {\n %x = kvc.read ") + slot +
+  return std::string("kvc.dispatch \"head\" # {\n %x = kvc.read ") + slot +
          R"( : $T
     %r = kvc.select_rows %x, %b : ($T) -> $O
     %l = kvc.linear %r, [@e] : ($O) -> $L
@@ -137,7 +141,7 @@ TEST(InterpreterSlots, Overwritten) {
   for (const char *slot : {"$A", "$B"})
     EXPECT_THAT(
         errorOf(embed(slot) + barrier + embed("$AB") + barrier + head(slot)),
-        HasSubstr("which \"embed\" 0 wrote and \"embed\" 0 has "
+        HasSubstr("which \"embed\" 0 wrote and \"embed\" 1 has "
                   "overwritten"));
   EXPECT_EQ(
       errorOf(embed("$C") + barrier + embed("$AB") + barrier + head("$C")), "");
@@ -145,7 +149,7 @@ TEST(InterpreterSlots, Overwritten) {
 
 TEST(InterpreterSlots, AnotherWidthOfRows) {
   EXPECT_THAT(errorOf(embed() + barrier + R"(
-      kvc.dispatch "half" 1 {
+      kvc.dispatch "half" # {
         %x = kvc.read $A : tensor<?x16xf32, #kvc.rows>
       }
 )"),
@@ -174,12 +178,12 @@ TEST(InterpreterSlots, MissingBarrierOnTheBackEdge) {
     return embed() + barrier + R"(
       kvc.layers 2 {
       ^bb0(%i: index):
-        kvc.dispatch "there" 1 {
+        kvc.dispatch "there" # {
           %x = kvc.read $A : $T
           kvc.write %x, $B : $T
         }
         kvc.barrier
-        kvc.dispatch "back" 2 {
+        kvc.dispatch "back" # {
           %x = kvc.read $B : $T
           kvc.write %x, $A : $T
         }
@@ -196,7 +200,7 @@ TEST(InterpreterSlots, MissingBarrierOnTheBackEdge) {
 //===----------------------------------------------------------------------===//
 
 std::string project(const char *from, const char *residual, const char *to) {
-  return std::string("kvc.dispatch \"project\" 1 {\n %x = kvc.read ") + from +
+  return std::string("kvc.dispatch \"project\" # {\n %x = kvc.read ") + from +
          " : $T\n %h = kvc.read " + residual + R"( : $T
     %y = kvc.linear %x, [@w] : ($T) -> $T
     %s = kvc.add %h, %y : $T
@@ -217,7 +221,7 @@ TEST(InterpreterKernels, WriteInPlace) {
 TEST(InterpreterKernels, StagesDoNotOverlap) {
   auto stages = [](const char *second) {
     return embed() + barrier + R"(
-      kvc.dispatch "stage" 1 {
+      kvc.dispatch "stage" # {
         %x = kvc.read $A : $T
         %s = kvc.stage %x, slot<worker, offset = 0, stride = 128, f32> : $T
         %u = kvc.stage %s, slot<worker, offset = )" +
@@ -239,13 +243,13 @@ TEST(InterpreterKernels, StagesDoNotOverlap) {
 //===----------------------------------------------------------------------===//
 
 const std::string append = R"(
-  kvc.dispatch "append" 2 {
+  kvc.dispatch "append" # {
     %k = kvc.read $A : $H
     kvc.cache_append %k, %k, @kv[%i], %b : $H
   }
 )";
 const std::string attend = R"(
-  kvc.dispatch "attend" 3 {
+  kvc.dispatch "attend" # {
     %q = kvc.read $A : $H
     %c = kvc.attention %q, @kv[%i], %b {scale = 1.0 : f64} : $H
     kvc.write %c, $B : $H
@@ -293,7 +297,7 @@ TEST(InterpreterCache, AppendedTwice) {
 
 TEST(InterpreterCache, MissingBarrier) {
   EXPECT_THAT(errorOf(layers(append + attend)),
-              HasSubstr("reads @kv, which \"append\" 2 writes: a kvc.barrier"));
+              HasSubstr("reads @kv, which \"append\" 1 writes: a kvc.barrier"));
 }
 
 TEST(InterpreterCache, Truncates) {
