@@ -9,7 +9,7 @@ config.test_format = lit.formats.ShTest(execute_external=False)
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.kvc_binary_dir, "test")
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["oracle"]
+config.excludes = ["oracle", "Inputs"]
 
 config.environment["PATH"] = os.path.pathsep.join(
     [config.kvc_tools_dir, config.llvm_tools_dir, os.environ["PATH"]]
