@@ -83,6 +83,11 @@ static Error link(StringRef object, StringRef output, Sanitizer sanitizer,
   auto library = [&](StringRef name) {
     return (tools.library + "/lib" + name + suffix + ".a").str();
   };
+  if (!fs::exists(library("KvcRuntime")))
+    return emitError(library("KvcRuntime") +
+                     ": not found, rule: this kvc was built with it (ninja "
+                     "KvcRuntimeMain" +
+                     suffix + ")");
   std::vector<std::string> arguments = {tools.driver,
                                         "-o",
                                         output.str(),
@@ -147,7 +152,9 @@ static Expected<uint64_t> appendPayload(ModelOp model, SourceFiles &sources,
 
 Expected<uint64_t> kvc::writePayload(ModelOp model, SourceFiles &sources,
                                      OutputFile &output) {
-  output.os().flush();
+  if (output.descriptor() < 0)
+    return emitError(output.temporaryPath() +
+                     ": is not a regular file, rule: weights go into one");
   return appendPayload(model, sources, output.descriptor(),
                        output.temporaryPath());
 }

@@ -4,7 +4,6 @@
 #include "llvm/Support/Path.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 using namespace kvc;
 using llvm::Error;
@@ -60,9 +59,7 @@ OutputFile::~OutputFile() {
     llvm::consumeError(temporary->discard());
 }
 
-int OutputFile::descriptor() const {
-  return temporary ? temporary->FD : STDOUT_FILENO;
-}
+int OutputFile::descriptor() const { return temporary ? temporary->FD : -1; }
 
 StringRef OutputFile::temporaryPath() const {
   return temporary ? StringRef(temporary->TmpName) : StringRef(path);

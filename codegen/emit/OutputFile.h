@@ -23,7 +23,8 @@ public:
   ~OutputFile();
 
   llvm::raw_ostream &os() { return *stream; }
-  /// The descriptor, for writers that do without a stream.
+  /// The temporary file's descriptor, for writers that do without a stream; -1
+  /// where the output is no file.
   int descriptor() const;
   /// Where the data goes until commit().
   llvm::StringRef temporaryPath() const;
