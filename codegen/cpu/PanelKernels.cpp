@@ -281,8 +281,9 @@ int PanelKernels::panelsAtOnce(const PackedLayout &layout,
 func::FuncOp PanelKernels::get(const PackedLayout &layout,
                                Activations activations, int rows, int count) {
   std::string name = llvm::formatv(
-      "panel.{0}.{1}.k{2}.m{3}", formatInfo(layout.format).name,
-      activations == Activations::F32 ? "f32" : "q8", layout.columns, rows);
+      "panel.{0}.{1}.k{2}.{3}x{4}", formatInfo(layout.format).name,
+      activations == Activations::F32 ? "f32" : "q8", layout.columns, rows,
+      count);
   func::FuncOp &function = functions[name];
   if (function)
     return function;
