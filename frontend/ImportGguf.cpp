@@ -202,6 +202,13 @@ static bool isKnownKey(StringRef key) {
 }
 
 Error LlamaImporter::checkKeys() {
+  // The blocks' layouts were others before version 2.
+  StringRef blocksKey = "general.quantization_version";
+  Expected<std::optional<uint64_t>> blocks = file.findU64(blocksKey);
+  if (!blocks)
+    return blocks.takeError();
+  if (blocks->value_or(2) != 2)
+    return file.keyError(blocksKey, Twine(**blocks), "2");
   for (StringRef key : file.keys()) {
     if (key == "split.count") {
       Expected<uint64_t> count = file.getU64(key);

@@ -10,6 +10,7 @@
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
+#include "llvm/Support/Signals.h"
 
 #include <unistd.h>
 
@@ -258,6 +259,7 @@ Error kvc::writeExecutable(ModuleOp module, SourceFiles &sources,
   if (std::error_code code = fs::createTemporaryFile("kvc", "o", object))
     return emitError("cannot write to the temporary folder: " + code.message());
   llvm::FileRemover objectRemover(object);
+  llvm::sys::RemoveFileOnSignal(object);
   progress("generating code");
   if (Error error = writeObject(module, options.code, object))
     return error;

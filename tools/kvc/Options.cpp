@@ -151,9 +151,12 @@ std::optional<int> kvc::parseCommandLine(int argc, char **argv,
     app.add_flag("-q,--quiet", line.quiet, "No lines about progress");
   } else if (command == "run") {
     line.command = CommandLine::Command::Run;
-    app.description("Makes a program of a model, once, and runs it. All "
-                    "options that are not listed here\nare the program's "
-                    "(--prompt TEXT, --max-new-tokens N, --threads N, ...).");
+    app.description(
+        "Makes a program of a model, once, and runs it. All "
+        "options that are not listed here\nare the program's "
+        "(--prompt TEXT, --max-new-tokens N, --threads N, ...).\nPrograms "
+        "are kept in $XDG_CACHE_HOME/kvc, or ~/.cache/kvc: remove "
+        "them at any time.");
     app.add_flag("-q,--quiet", line.quiet, "No lines about progress");
   } else if (command == "plan") {
     line.command = CommandLine::Command::Plan;

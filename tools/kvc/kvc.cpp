@@ -15,6 +15,10 @@ using llvm::Error;
 using llvm::Expected;
 
 static Error compile(const CommandLine &line, const char *toolPath) {
+  if (llvm::sys::fs::equivalent(line.model, line.output))
+    return llvm::createStringError(line.output +
+                                   ": is the model itself, rule: a program is "
+                                   "another file");
   ProgressLines progress(line.quiet);
   ModelCompiler compiler(line.choices, progress);
   return compiler.writeProgram(line.model, line.output, toolPath);
