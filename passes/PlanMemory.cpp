@@ -184,8 +184,16 @@ LogicalResult PlanMemoryPass::plan(ProgramOp program) {
     insertCopy(rewriter, logits);
     ++numCopies;
   }
-  std::unique_ptr<SlotPlan> slots = std::make_unique<SlotPlan>(program);
+  // Each carried value needs two copies at its yield and one at its start, at
+  // most.
+  unsigned copiesLeft = 0;
+  program.walk(
+      [&](LayersOp layers) { copiesLeft += 3 * layers.getNumResults(); });
+  auto slots = std::make_unique<SlotPlan>(program);
   while (OpOperand *use = slots->joinCarried()) {
+    if (copiesLeft-- == 0)
+      return ruleError(use->getOwner())
+             << "carries values whose slots cannot be told apart";
     insertCopy(rewriter, *use);
     ++numCopies;
     slots = std::make_unique<SlotPlan>(program);

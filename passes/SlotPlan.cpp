@@ -48,11 +48,14 @@ SlotPlan::SlotPlan(ProgramOp program) : program(program) {
 void SlotPlan::number() {
   auto visit = [&](Operation *op, const WalkStage &stage) {
     if (stage.isBeforeAllRegions())
-      first[op] = kernels;
-    if (isa<KernelOp>(op) && stage.isAfterAllRegions())
-      ++kernels;
+      first[op] = steps;
+    // Layers begin with a step of their own, in which carried values change
+    // their names.
+    if (isa<KernelOp>(op) ? stage.isAfterAllRegions()
+                          : isa<LayersOp>(op) && stage.isBeforeAllRegions())
+      ++steps;
     if (stage.isAfterAllRegions())
-      end[op] = kernels;
+      end[op] = steps;
   };
   program->walk(visit);
 }
@@ -77,8 +80,8 @@ void SlotPlan::addValue(Value value, int64_t from) {
     read |= until > from;
     to = std::max(to, until - 1);
   }
-  llvm::BitVector points(kernels);
-  if (read && from < kernels)
+  llvm::BitVector points(steps);
+  if (read && from < steps)
     points.set(from, std::max(from, to) + 1);
   alive[value] = points;
 }
@@ -142,6 +145,16 @@ OpOperand *SlotPlan::joinCarried() {
   program.walk<WalkOrder::PreOrder>([&](LayersOp layers) {
     Block &body = layers.getBody().front();
     Operation *yield = body.getTerminator();
+    // Values handed on under another name are copied first, all of them: a
+    // swap reads both before either is overwritten.
+    for (OpOperand &yielded : yield->getOpOperands()) {
+      Value value = yielded.get();
+      if (value != body.getArgument(yielded.getOperandNumber()) &&
+          (isa<BlockArgument>(value) || value.getParentBlock() != &body)) {
+        unjoined = &yielded;
+        return WalkResult::interrupt();
+      }
+    }
     for (unsigned i = 0; i < layers.getNumResults(); ++i) {
       Value argument = body.getArgument(i);
       OpOperand &yielded = yield->getOpOperand(i);
@@ -151,8 +164,11 @@ OpOperand *SlotPlan::joinCarried() {
           unjoined = use;
           return WalkResult::interrupt();
         }
-      // A result lives where its yielded value no longer does.
-      join(argument, layers.getResult(i));
+      // A result lives where none of these does any more.
+      if (!join(argument, layers.getResult(i))) {
+        unjoined = &init;
+        return WalkResult::interrupt();
+      }
     }
     return WalkResult::advance();
   });
@@ -213,7 +229,7 @@ Value SlotPlan::place() {
   for (auto &members : classes) {
     if (members.empty())
       continue;
-    Placed slot{Space::Rows, llvm::BitVector(kernels), 0, 0};
+    Placed slot{Space::Rows, llvm::BitVector(steps), 0, 0};
     auto type = cast<RankedTensorType>(members.front().getType());
     if (isa<OutputsAttr>(type.getEncoding()))
       slot.space = Space::Outputs;

@@ -1,10 +1,10 @@
 //===- SlotPlan.h - Which values share a slot, and where it lies ----------===//
 //
-// The analysis behind kvc-plan-memory. Time is counted in kernels, in the order
-// of the program; a value lives from the kernel that makes it to the last that
-// reads it, both included, so that a kernel never writes bytes that it reads.
-// A layer body counts once: what lives across its back edge (a value from
-// outside that the body reads) lives through all of it.
+// The analysis behind kvc-plan-memory. Time is counted in steps, a kernel
+// each, in the order of the program; a value lives from the kernel that makes
+// it to the last that reads it, both included, so that a kernel never writes
+// bytes that it reads. A layer body counts once: what lives across its back
+// edge (a value from outside that the body reads) lives through all of it.
 //
 // Values that must share a slot (a carried value of kvc.layers in all its
 // names) or may (an elementwise result and the operand that dies with it) form
@@ -54,9 +54,9 @@ private:
   bool join(mlir::Value one, mlir::Value other);
 
   ProgramOp program;
-  llvm::DenseMap<mlir::Operation *, int64_t> first; // first kernel in an op
-  llvm::DenseMap<mlir::Operation *, int64_t> end;   // behind its last kernel
-  int64_t kernels = 0;
+  llvm::DenseMap<mlir::Operation *, int64_t> first; // first step of an op
+  llvm::DenseMap<mlir::Operation *, int64_t> end;   // behind its last step
+  int64_t steps = 0;
   llvm::MapVector<mlir::Value, llvm::BitVector> alive;
   /// The class of a value, as its members.
   llvm::DenseMap<mlir::Value, unsigned> classOf;

@@ -1,6 +1,6 @@
 """Writes the models that the passes are tested on, as L1 IR.
 
-usage: make_inputs.py            rewrites gqa.mlir and smollm2.mlir beside itself
+usage: make_inputs.py            rewrites the models beside itself
 """
 import os
 
@@ -17,10 +17,11 @@ def stored(layers, fmt, base, step):
 
 
 class Model:
-    """A Llama-like model, and its weights' formats and places."""
+    """A Llama-like model, and its weights' formats and places. `rounded` puts
+    kvc.quantize where int8 activations would be, over f32 weights."""
 
     def __init__(self, name, layers, hidden, heads, kv_heads, head_dim, ffn, vocab, context, file=None, tied=False,
-                 fmt="f32", embd_fmt="f32", cache="f32", split=64, page=16, rope_base=10000.0):
+                 fmt="f32", embd_fmt="f32", cache="f32", split=64, page=16, rope_base=10000.0, rounded=False):
         self.__dict__.update(locals())
 
     def text(self):
@@ -63,6 +64,13 @@ class Model:
         weights += weight("ffn_up", L, [m.ffn, H], m.fmt)
         weights += weight("ffn_down", L, [H, m.ffn], m.fmt)
         weights += weight("output_norm", 1, [H], "f32")
+        n, c, n2, p, hn = "%n", "%c", "%n2", "%m", "%n"
+        roundings = dict.fromkeys(("n", "c", "n2", "m", "head"), "")
+        if m.rounded:
+            for key, value, kind in (("n", "%n", rows), ("c", "%c", q), ("n2", "%n2", rows), ("m", "%m", ffn)):
+                roundings[key] = f"\n        {value}q = kvc.quantize {value} : {kind}"
+            roundings["head"] = f"\n      %nq = kvc.quantize %n : {outs}"
+            n, c, n2, p, hn = "%nq", "%cq", "%n2q", "%mq", "%nq"
         head = "@token_embd"
         if not m.tied:
             weights += weight("output", 1, [m.vocab, H], m.fmt)
@@ -81,30 +89,30 @@ kvc.model @{m.name} attributes {{eos = array<i64: 2>, max_context = {m.context} 
       %x = kvc.embed %tokens, @token_embd : (tensor<?xi32, #kvc.rows>) -> {rows}
       %y = kvc.layers {L} (%x) : ({rows}) -> {rows} {{
       ^bb0(%h: {rows}, %layer: index):
-        %n = kvc.rms_norm %h, @attn_norm[%layer] {{eps = 1.0e-5 : f64}} : {rows}
-        %q = kvc.linear %n, [@attn_q][%layer] : ({rows}) -> {q}
-        %k = kvc.linear %n, [@attn_k][%layer] : ({rows}) -> {kv}
-        %v = kvc.linear %n, [@attn_v][%layer] : ({rows}) -> {kv}
+        %n = kvc.rms_norm %h, @attn_norm[%layer] {{eps = 1.0e-5 : f64}} : {rows}{roundings["n"]}
+        %q = kvc.linear {n}, [@attn_q][%layer] : ({rows}) -> {q}
+        %k = kvc.linear {n}, [@attn_k][%layer] : ({rows}) -> {kv}
+        %v = kvc.linear {n}, [@attn_v][%layer] : ({rows}) -> {kv}
         %qr = kvc.rope %q, %batch {rope} : {q}
         %kr = kvc.rope %k, %batch {rope} : {kv}
         kvc.cache_append %kr, %v, @kv[%layer], %batch : {kv}
         %s = kvc.scores %qr, @kv[%layer], %batch {{scale = {m.head_dim ** -0.5!r} : f64}} : ({q}) -> {scores}
         %p = kvc.masked_softmax %s, %batch : {scores}
-        %c = kvc.context %p, @kv[%layer], %batch : ({scores}) -> {q}
-        %o = kvc.linear %c, [@attn_output][%layer] : ({q}) -> {rows}
+        %c = kvc.context %p, @kv[%layer], %batch : ({scores}) -> {q}{roundings["c"]}
+        %o = kvc.linear {c}, [@attn_output][%layer] : ({q}) -> {rows}
         %h1 = kvc.add %h, %o : {rows}
-        %n2 = kvc.rms_norm %h1, @ffn_norm[%layer] {{eps = 1.0e-5 : f64}} : {rows}
-        %g = kvc.linear %n2, [@ffn_gate][%layer] : ({rows}) -> {ffn}
-        %u = kvc.linear %n2, [@ffn_up][%layer] : ({rows}) -> {ffn}
+        %n2 = kvc.rms_norm %h1, @ffn_norm[%layer] {{eps = 1.0e-5 : f64}} : {rows}{roundings["n2"]}
+        %g = kvc.linear {n2}, [@ffn_gate][%layer] : ({rows}) -> {ffn}
+        %u = kvc.linear {n2}, [@ffn_up][%layer] : ({rows}) -> {ffn}
         %a = kvc.activation %g {{kind = #kvc.activation_kind<silu>}} : {ffn}
-        %m = kvc.mul %a, %u : {ffn}
-        %d = kvc.linear %m, [@ffn_down][%layer] : ({ffn}) -> {rows}
+        %m = kvc.mul %a, %u : {ffn}{roundings["m"]}
+        %d = kvc.linear {p}, [@ffn_down][%layer] : ({ffn}) -> {rows}
         %h2 = kvc.add %h1, %d : {rows}
         kvc.yield %h2 : {rows}
       }}
       %r = kvc.select_rows %y, %batch : ({rows}) -> {outs}
-      %n = kvc.rms_norm %r, @output_norm {{eps = 1.0e-5 : f64}} : {outs}
-      %l = kvc.linear %n, [{head}] : ({outs}) -> {logits}
+      %n = kvc.rms_norm %r, @output_norm {{eps = 1.0e-5 : f64}} : {outs}{roundings["head"]}
+      %l = kvc.linear {hn}, [{head}] : ({outs}) -> {logits}
       kvc.return %l : {logits}
     }}
 }}
@@ -113,6 +121,8 @@ kvc.model @{m.name} attributes {{eos = array<i64: 2>, max_context = {m.context} 
 
 MODELS = [
     Model("gqa", 3, 80, 6, 2, 24, 112, 131, 128),
+    Model("rounded", 2, 64, 4, 2, 32, 96, 67, 64, rounded=True),
+    Model("rounded_small_heads", 2, 64, 4, 2, 16, 96, 67, 64, rounded=True),
     Model("smollm2", 30, 576, 9, 3, 64, 1536, 49152, 8192, file="smollm2.gguf", tied=True, fmt="q4_1", embd_fmt="q8_0",
           cache="f16", split=256, page=64, rope_base=100000.0),
 ]
