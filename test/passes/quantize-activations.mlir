@@ -1,0 +1,36 @@
+// RUN: kvc-opt %s --kvc-quantize-activations | FileCheck %s
+// RUN: kvc-opt %s --kvc-quantize-activations --kvc-quantize-activations | FileCheck %s
+// RUN: sed s/int8/f32/ %s | kvc-opt --kvc-quantize-activations | FileCheck %s --check-prefix=F32
+
+// F32-NOT: kvc.quantize
+kvc.model @m attributes {max_context = 32 : i64, activations = "int8"} {
+  kvc.source @file {path = "m.gguf", size = 1000000 : i64}
+  kvc.weight @embd : !kvc.weight<1x64x64> = [#kvc.slice<@file, q8_0, 0>]
+  kvc.weight @a : !kvc.weight<2x64x64> = [#kvc.slice<@file, q4_0, 0>, #kvc.slice<@file, q6_k, 0>]
+  kvc.weight @b : !kvc.weight<2x64x64> = [#kvc.slice<@file, q4_0, 0>, #kvc.slice<@file, q4_0, 0>]
+  kvc.weight @mixed : !kvc.weight<2x64x64> = [#kvc.slice<@file, q4_0, 0>, #kvc.slice<@file, f16, 0>]
+  kvc.program @decode(%tokens: tensor<?xi32, #kvc.rows>, %batch: !kvc.batch) -> tensor<?x64xf32, #kvc.outputs> attributes {phase = #kvc.phase<decode>} {
+    %x = kvc.embed %tokens, @embd : (tensor<?xi32, #kvc.rows>) -> tensor<?x64xf32, #kvc.rows>
+    %y = kvc.layers 2 (%x) : (tensor<?x64xf32, #kvc.rows>) -> tensor<?x64xf32, #kvc.rows> {
+    // CHECK: ^bb0(%[[H:.*]]: tensor<?x64xf32, #kvc.rows>
+    ^bb0(%h: tensor<?x64xf32, #kvc.rows>, %layer: index):
+      // One rounding for two linears; the weight that is f16 in one layer keeps f32 activations.
+      // CHECK-NEXT: %[[Q:.*]] = kvc.quantize %[[H]]
+      // CHECK-NEXT: kvc.linear %[[Q]], [@a]
+      // CHECK-NEXT: kvc.linear %[[Q]], [@b]
+      // CHECK-NEXT: kvc.linear %[[H]], [@mixed]
+      %a = kvc.linear %h, [@a][%layer] : (tensor<?x64xf32, #kvc.rows>) -> tensor<?x64xf32, #kvc.rows>
+      %b = kvc.linear %h, [@b][%layer] : (tensor<?x64xf32, #kvc.rows>) -> tensor<?x64xf32, #kvc.rows>
+      %c = kvc.linear %h, [@mixed][%layer] : (tensor<?x64xf32, #kvc.rows>) -> tensor<?x64xf32, #kvc.rows>
+      %d = kvc.add %a, %b : tensor<?x64xf32, #kvc.rows>
+      %e = kvc.add %c, %d : tensor<?x64xf32, #kvc.rows>
+      kvc.yield %e : tensor<?x64xf32, #kvc.rows>
+    }
+    // CHECK: %[[R:.*]] = kvc.select_rows
+    // CHECK-NEXT: %[[RQ:.*]] = kvc.quantize %[[R]]
+    // CHECK-NEXT: kvc.linear %[[RQ]], [@embd]
+    %r = kvc.select_rows %y, %batch : (tensor<?x64xf32, #kvc.rows>) -> tensor<?x64xf32, #kvc.outputs>
+    %l = kvc.linear %r, [@embd] : (tensor<?x64xf32, #kvc.outputs>) -> tensor<?x64xf32, #kvc.outputs>
+    kvc.return %l : tensor<?x64xf32, #kvc.outputs>
+  }
+}
