@@ -31,13 +31,23 @@ private:
 
 void FuseQkvPass::fuse(ProgramOp program) {
   IRRewriter rewriter(&getContext());
-  // Linears of one input and one layer, in the order of the program.
+  // Linears of one input and one layer.
   llvm::MapVector<std::pair<Value, Value>, llvm::SmallVector<LinearOp>> groups;
   program.walk([&](LinearOp linear) {
-    if (llvm::any_of(linear.getOutputs(), feedsAttention))
+    if (attentionPart(linear.getOutputs().front()) != AttentionPart::None)
       groups[{resolve(linear.getInput()), linear.getLayer()}].push_back(linear);
   });
-  for (auto &[key, linears] : groups)
-    if (linears.size() > 1 && fuseLinears(rewriter, linears))
+  for (auto &[key, linears] : groups) {
+    if (linears.size() < 2)
+      continue;
+    // Queries, keys, values, wherever the projections stand.
+    llvm::SmallVector<LinearOp> ordered;
+    for (AttentionPart part :
+         {AttentionPart::Query, AttentionPart::Key, AttentionPart::Value})
+      for (LinearOp linear : linears)
+        if (attentionPart(linear.getOutputs().front()) == part)
+          ordered.push_back(linear);
+    if (fuseLinears(rewriter, ordered))
       ++numFused;
+  }
 }

@@ -162,40 +162,38 @@ std::string kvc::kernelError(ArrayRef<Operation *> ops) {
 // Names
 //===----------------------------------------------------------------------===//
 
-/// Whether the value, perhaps rotated, goes to `Op`.
+AttentionPart kvc::attentionPart(Value value) {
+  for (Operation *user : usersOf(value)) {
+    AttentionPart part = AttentionPart::None;
+    if (auto rope = dyn_cast<RopeOp>(user))
+      part = attentionPart(rope.getResult());
+    else if (isa<ScoresOp, AttentionOp>(user))
+      part = AttentionPart::Query;
+    else if (auto append = dyn_cast<CacheAppendOp>(user))
+      part = resolve(append.getKey()) == value ? AttentionPart::Key
+                                               : AttentionPart::Value;
+    if (part != AttentionPart::None)
+      return part;
+  }
+  return AttentionPart::None;
+}
+
 template <typename... Ops> static bool feeds(Value value) {
-  return llvm::any_of(usersOf(value), [](Operation *user) {
-    if (auto rope = dyn_cast<RopeOp>(user))
-      return feeds<Ops...>(rope.getResult());
-    return isa<Ops...>(user);
-  });
-}
-
-bool kvc::feedsAttention(Value value) {
-  return feeds<ScoresOp, AttentionOp, CacheAppendOp>(value);
-}
-
-/// Whether the value, perhaps rotated, is what is appended as keys.
-static bool isKey(Value value) {
-  return llvm::any_of(usersOf(value), [&](Operation *user) {
-    if (auto rope = dyn_cast<RopeOp>(user))
-      return isKey(rope.getResult());
-    auto append = dyn_cast<CacheAppendOp>(user);
-    return append && resolve(append.getKey()) == value;
-  });
+  return llvm::any_of(usersOf(value),
+                      [](Operation *user) { return isa<Ops...>(user); });
 }
 
 static llvm::StringRef linearName(LinearOp linear) {
   Value first = linear.getOutputs().front();
-  bool attends = llvm::any_of(linear.getOutputs(), feedsAttention);
+  AttentionPart part = attentionPart(first);
   if (linear.getNumResults() > 1)
-    return attends                             ? "qkv"
+    return part != AttentionPart::None         ? "qkv"
            : feeds<ActivationOp, MulOp>(first) ? "gate_up"
                                                : "linear";
-  if (feeds<ScoresOp, AttentionOp>(first))
-    return "q";
-  if (attends)
-    return isKey(first) ? "k" : "v";
+  if (part != AttentionPart::None)
+    return part == AttentionPart::Query ? "q"
+           : part == AttentionPart::Key ? "k"
+                                        : "v";
   auto type = cast<RankedTensorType>(first.getType());
   if (isa_and_present<OutputsAttr>(type.getEncoding()))
     return "head";

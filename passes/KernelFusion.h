@@ -41,8 +41,10 @@ llvm::SmallVector<mlir::Operation *> usersOf(mlir::Value value);
 /// The kernel around `op`, or `op` itself where there is none.
 mlir::Operation *kernelOf(mlir::Operation *op);
 
-/// Whether the value, perhaps rotated, goes to an attention or the cache.
-bool feedsAttention(mlir::Value value);
+/// What a value, perhaps rotated, is to an attention: not a part of one, its
+/// queries, the keys or the values of its cache.
+enum class AttentionPart { None, Query, Key, Value };
+AttentionPart attentionPart(mlir::Value value);
 
 /// Why `ops`, in order and without terminators, cannot be the body of a kernel;
 /// empty if they can. Operands are seen through kernels, so ops that are not

@@ -19,13 +19,14 @@ kvc.model @m attributes {max_context = 32 : i64} {
     // AFTER: kvc.yield %[[R0]] :
     // AFTER-NEXT: }
     // The rotations join their own linear; keys and values of two linears cannot meet in one.
+    // ALONE-NEXT: %[[V:.*]] = kvc.linear %[[X]], [@v]
     // ALONE-NEXT: %[[QR:.*]] = kvc.kernel "q"
     // ALONE-NEXT: kvc.linear
     // ALONE-NEXT: kvc.rope
     // ALONE: %[[KR:.*]] = kvc.kernel "k"
     // ALONE-NEXT: kvc.linear
     // ALONE-NEXT: kvc.rope
-    // ALONE: kvc.cache_append %[[KR]], %[[V:[0-9]+]]
+    // ALONE: kvc.cache_append %[[KR]], %[[V]]
     // CHECK-NEXT: kvc.attention %[[QR]]
     %x = kvc.embed %tokens, @embd : (tensor<?xi32, #kvc.rows>) -> tensor<?x8xf32, #kvc.rows>
     %q = kvc.linear %x, [@q] : (tensor<?x8xf32, #kvc.rows>) -> tensor<?x2x4xf32, #kvc.rows>

@@ -10,7 +10,7 @@
 // RUN: not kvc-opt %s --kvc-set-target --kvc-split-phases --kvc-pack-weights --kvc-set-target 2>&1 | FileCheck %s --check-prefix=PACKED
 // RUN: not kvc-opt %s --kvc-set-target --kvc-split-phases --kvc-pack-weights --kvc-pack-weights 2>&1 | FileCheck %s --check-prefix=REPACKED
 
-// SPLIT: levels.mlir:[[@LINE+9]]:3: error: 'kvc.forward' op is not split into programs: kvc-{{.*}} comes after kvc-split-phases
+// SPLIT: levels.mlir:[[@LINE+8]]:3: error: 'kvc.forward' op is not split into programs: kvc-{{.*}} comes after kvc-split-phases
 // TARGET: error: 'kvc.model' op has no target: kvc-pack-weights comes after kvc-set-target
 // PLAN: error: 'kvc.program' op has no memory plan: kvc-schedule comes after kvc-plan-memory
 // PLANNED: error: 'kvc.program' op has its memory planned already: kvc-{{fuse-norm|plan-memory}} comes before kvc-plan-memory

@@ -1,18 +1,18 @@
 // RUN: kvc-opt %s --kvc-pack-weights --split-input-file | FileCheck %s
 
 // The order of the arena: what is embedded from, layer after layer, the rest. Mixed formats have sizes of
-// their own. 32 rows in panels of 8 lanes: q8_0 (2 + 32) * 8 * 4 = 1088 bytes, q4_0 (2 + 16) * 8 * 4 = 576.
-// Panels start at multiples of 64, so a padded vector comes behind.
-// CHECK: kvc.model @m attributes {{.*}}weights_bytes = 5632 : i64
+// their own. 32 rows in panels of 8 lanes: a panel of q8_0 has (2 + 32) * 8 = 272 bytes,
+// q4_0 144, q4_1 160, each padded to a multiple of 64; a weight has four.
+// CHECK: kvc.model @m attributes {{.*}}weights_bytes = 5248 : i64
 kvc.model @m attributes {max_context = 32 : i64, target = #kvc.target<arch = "cpu", cpu = "x86-64-v3", features = "", vector_width = 256>} {
   kvc.source @file {path = "m.gguf", size = 1000000 : i64}
-  // CHECK: kvc.weight @norm : !kvc.weight<1x32> = {{.*}} {offsets = array<i64: 5504>}
+  // CHECK: kvc.weight @norm : !kvc.weight<1x32> = {{.*}} {offsets = array<i64: 5120>}
   kvc.weight @norm : !kvc.weight<1x32> = [#kvc.slice<@file, f32, 0>]
-  // CHECK: kvc.weight @q : !kvc.weight<2x32x32, #kvc.panels<lanes = 8, unit = 16>> = {{.*}} {offsets = array<i64: 1088, 3328>}
+  // CHECK: kvc.weight @q : !kvc.weight<2x32x32, #kvc.panels<lanes = 8, unit = 16>> = {{.*}} {offsets = array<i64: 1280, 3456>}
   kvc.weight @q : !kvc.weight<2x32x32> = [#kvc.slice<@file, q8_0, 0>, #kvc.slice<@file, q4_0, 0>]
-  // CHECK: kvc.weight @bias : !kvc.weight<2x32> = {{.*}} {offsets = array<i64: 2176, 3904>}
+  // CHECK: kvc.weight @bias : !kvc.weight<2x32> = {{.*}} {offsets = array<i64: 2560, 4224>}
   kvc.weight @bias : !kvc.weight<2x32> = [#kvc.slice<@file, f16, 0>, #kvc.slice<@file, f16, 0>]
-  // CHECK: kvc.weight @w : !kvc.weight<2x32x32, #kvc.panels<lanes = 8, unit = 32>> = {{.*}} {offsets = array<i64: 2304, 4032>}
+  // CHECK: kvc.weight @w : !kvc.weight<2x32x32, #kvc.panels<lanes = 8, unit = 32>> = {{.*}} {offsets = array<i64: 2688, 4352>}
   kvc.weight @w : !kvc.weight<2x32x32> = [#kvc.slice<@file, q4_1, 0>, #kvc.slice<@file, q4_1, 0>]
   // CHECK: kvc.weight @unused : !kvc.weight<1x32x32> = [{{.*}}]{{$}}
   kvc.weight @unused : !kvc.weight<1x32x32> = [#kvc.slice<@file, q8_0, 0>]

@@ -124,7 +124,7 @@ kvc.model @swap attributes {max_context = 32 : i64} {
 
 // -----
 
-// Rounded values lie in q8 slots: 64 + 64/32 * 4 + 64/16 * 4 = 88 bytes; scores have room for every position.
+// Rounded values lie in q8 slots: 64 + 64/32 * 4 + 64/16 * 4 + 64/32 * 4 = 96 bytes, rounded up; scores have room for every position.
 // CHECK-LABEL: kvc.model @kinds
 kvc.model @kinds attributes {max_context = 100 : i64} {
   kvc.source @seed {seed = 1 : i64}

@@ -6,7 +6,7 @@
 kvc.model @m attributes {max_context = 32 : i64, activations = "int8"} {
   kvc.source @file {path = "m.gguf", size = 1000000 : i64}
   kvc.weight @embd : !kvc.weight<1x64x64> = [#kvc.slice<@file, q8_0, 0>]
-  kvc.weight @a : !kvc.weight<2x64x64> = [#kvc.slice<@file, q4_0, 0>, #kvc.slice<@file, q6_k, 0>]
+  kvc.weight @a : !kvc.weight<2x64x64> = [#kvc.slice<@file, q4_0, 0>, #kvc.slice<@file, q8_0, 0>]
   kvc.weight @b : !kvc.weight<2x64x64> = [#kvc.slice<@file, q4_0, 0>, #kvc.slice<@file, q4_0, 0>]
   kvc.weight @mixed : !kvc.weight<2x64x64> = [#kvc.slice<@file, q4_0, 0>, #kvc.slice<@file, f16, 0>]
   kvc.program @decode(%tokens: tensor<?xi32, #kvc.rows>, %batch: !kvc.batch) -> tensor<?x64xf32, #kvc.outputs> attributes {phase = #kvc.phase<decode>} {

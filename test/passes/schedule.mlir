@@ -18,7 +18,7 @@ kvc.model @m attributes {max_context = 32 : i64} {
       kvc.write %0, slot<rows, offset = 64, stride = 64, f32> : tensor<?x16xf32, #kvc.rows>
     }
     // The body reads "a": the barrier stands before the layers, not in them. Two readers need none between them.
-    // CHECK: }
+    // CHECK: {{^ *}$}}
     // CHECK-NEXT: kvc.barrier
     // CHECK-NEXT: kvc.layers 3
     // CHECK-NEXT: ^bb0
@@ -26,10 +26,10 @@ kvc.model @m attributes {max_context = 32 : i64} {
     // CHECK-NOT: kvc.barrier
     // CHECK: kvc.dispatch "d" 3
     // Overwriting what was read needs one; so does the next layer's read, at the end.
-    // CHECK: }
+    // CHECK: {{^ *}$}}
     // CHECK-NEXT: kvc.barrier
     // CHECK-NEXT: kvc.dispatch "e" 4
-    // CHECK: }
+    // CHECK: {{^ *}$}}
     // CHECK-NEXT: kvc.barrier
     // CHECK-NEXT: }
     kvc.layers 3 {
@@ -50,10 +50,10 @@ kvc.model @m attributes {max_context = 32 : i64} {
     }
     // The barrier at the end of the body serves what follows, too. The cache orders like bytes.
     // CHECK-NEXT: kvc.dispatch "f" 5
-    // CHECK: }
+    // CHECK: {{^ *}$}}
     // CHECK-NEXT: kvc.barrier
     // CHECK-NEXT: kvc.dispatch "g" 6
-    // CHECK: }
+    // CHECK: {{^ *}$}}
     // CHECK-NEXT: kvc.return
     kvc.kernel "f" {
       %0 = kvc.read slot<rows, offset = 0, stride = 64, f32> : tensor<?x16xf32, #kvc.rows>
