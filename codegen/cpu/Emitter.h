@@ -135,12 +135,16 @@ public:
   Value loadColumns(Value row, Value offset, Value mask);
   void storeColumns(Value value, Value row, Value offset, Value mask);
 
-  // The sum over groups of four codes and four activations in each 32-bit
-  // lane: sum (code - zero) * x. Codes are unsigned bytes not above `maxCode`,
-  // activations signed bytes within +-127, `xSum` the i32 sum of all the
-  // activations involved.
-  Value codeDot(llvm::ArrayRef<Value> codes, llvm::ArrayRef<Value> xs,
-                int maxCode, int zero, Value xSum);
+  /// For each row, the sum over `groups` groups of four codes and four
+  /// activations in each 32-bit lane: sum (code - zero) * x. code(group) is a
+  /// register of unsigned bytes not above `maxCode`, x(row, group) one of
+  /// signed bytes within +-127, xSums[row] the i32 sum of the row's
+  /// activations.
+  llvm::SmallVector<Value>
+  codeDots(int groups, llvm::function_ref<Value(int)> code,
+           llvm::ArrayRef<Value> xSums,
+           llvm::function_ref<Value(size_t row, int group)> x, int maxCode,
+           int zero);
   /// table[code] for bytes below 16, in every byte of a register; the table's
   /// values are bytes.
   Value lookup16(Value codes, llvm::ArrayRef<uint8_t> table);

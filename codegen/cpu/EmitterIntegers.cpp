@@ -36,92 +36,114 @@ static std::string byWidth(int bits, const char *sse, const char *avx2,
   return bits == 512 ? avx512 : bits == 256 ? avx2 : sse;
 }
 
-Value Emitter::codeDot(ArrayRef<Value> codes, ArrayRef<Value> xs, int maxCode,
-                       int zero, Value xSum) {
+SmallVector<Value> Emitter::codeDots(int groups,
+                                     llvm::function_ref<Value(int)> code,
+                                     ArrayRef<Value> xSums,
+                                     llvm::function_ref<Value(size_t, int)> x,
+                                     int maxCode, int zero) {
   VectorType words = vec(i32), bytes = vec(i8, 4 * lanes),
              pairs = vec(i16, 2 * lanes);
+  size_t rows = xSums.size();
   // sum (code - zero) x = sum code x - zero * sum x.
-  auto correction = [&](int offset) {
-    if (offset == 0)
-      return splatInt(0, words);
-    return broadcast(mul(xSum, integer(-offset, i32)));
+  SmallVector<Value> sums;
+  auto start = [&](int offset) {
+    for (Value xSum : xSums)
+      sums.push_back(offset == 0 ? splatInt(0, words)
+                                 : broadcast(mul(xSum, integer(-offset, i32))));
   };
 
+  // Groups outside, rows inside: a group's codes are unpacked once and die, and
+  // the rows' sums are chains of their own.
   if (target.dot == DotKind::Vnni) {
-    Value sum = correction(zero);
+    start(zero);
     std::string name = "llvm.x86.avx512.vpdpbusd." + std::to_string(lanes * 32);
-    for (auto [code, x] : llvm::zip_equal(codes, xs))
-      sum = call(name, words, {sum, bitcast(code, bytes), bitcast(x, bytes)});
-    return sum;
+    for (int group = 0; group < groups; ++group) {
+      Value w = bitcast(code(group), bytes);
+      for (size_t row = 0; row < rows; ++row)
+        sums[row] =
+            call(name, words, {sums[row], w, bitcast(x(row, group), bytes)});
+    }
+    return sums;
   }
 
-  if (target.dot == DotKind::Maddubs) {
-    auto maddubs = [&](Value unsignedBytes, Value signedBytes) {
-      return callNative(
-          [](int bits) {
-            return byWidth(bits, "llvm.x86.ssse3.pmadd.ub.sw.128",
-                           "llvm.x86.avx2.pmadd.ub.sw",
-                           "llvm.x86.avx512.pmaddubs.w.512");
-          },
-          pairs, {unsignedBytes, signedBytes});
-    };
-    auto pairSums = [&](Value products) {
-      return callNative(
-          [](int bits) {
-            return byWidth(bits, "llvm.x86.sse2.pmadd.wd",
-                           "llvm.x86.avx2.pmadd.wd",
-                           "llvm.x86.avx512.pmaddw.d.512");
-          },
-          words, {products, splatInt(1, pairs)});
-    };
-    // x where w > 0, -x where w < 0; where w = 0 the product is 0 either way.
-    auto withSignOf = [&](Value x, Value w) {
-      if (target.nativeBits <= 256)
-        return callNative(
-            [](int bits) {
-              return byWidth(bits, "llvm.x86.ssse3.psign.b.128",
-                             "llvm.x86.avx2.psign.b", "");
-            },
-            bytes, {x, w});
-      Value isNegative = arith::CmpIOp::create(
-          b, loc, arith::CmpIPredicate::slt, w, splatInt(0, bytes));
-      return select(isNegative, sub(splatInt(0, bytes), x), x);
-    };
-    if (2 * maxCode * 127 <= 32767) {
-      // As many products as fit 16 bits are added before they are widened.
-      size_t group = 32767 / (2 * maxCode * 127);
-      Value sum = correction(zero);
-      for (size_t first = 0; first < codes.size(); first += group) {
-        Value products;
-        for (size_t i = first; i < std::min(first + group, codes.size()); ++i) {
-          Value product =
-              maddubs(bitcast(codes[i], bytes), bitcast(xs[i], bytes));
-          products = products ? add(products, product) : product;
+  if (target.dot == DotKind::Generic) {
+    start(zero);
+    for (int group = 0; group < groups; ++group) {
+      Value w = code(group);
+      for (size_t row = 0; row < rows; ++row)
+        for (int byte = 0; byte < 4; ++byte) {
+          Value top = shl(x(row, group), 24 - 8 * byte);
+          Value signedX =
+              arith::ShRSIOp::create(b, loc, top, splatInt(24, words));
+          Value wByte = bitAnd(shr(w, 8 * byte), 0xff);
+          sums[row] = add(sums[row], mul(wByte, signedX));
         }
-        sum = add(sum, pairSums(products));
-      }
-      return sum;
     }
-    // Larger codes: |w| x sign(w) with w = code - 128, whose pairs fit 16 bits.
-    Value sum = correction(zero - 128);
-    for (auto [code, x] : llvm::zip_equal(codes, xs)) {
-      Value w = bitXor(bitcast(code, bytes), 0x80);
-      Value magnitude = math::AbsIOp::create(b, loc, w);
-      Value xBytes = bitcast(x, bytes);
-      sum = add(sum, pairSums(maddubs(magnitude, withSignOf(xBytes, w))));
-    }
-    return sum;
+    return sums;
   }
 
-  Value sum = correction(zero);
-  for (auto [code, x] : llvm::zip_equal(codes, xs))
-    for (int byte = 0; byte < 4; ++byte) {
-      Value w = bitAnd(shr(code, 8 * byte), 0xff);
-      Value top = shl(x, 24 - 8 * byte);
-      Value signedX = arith::ShRSIOp::create(b, loc, top, splatInt(24, words));
-      sum = add(sum, mul(w, signedX));
+  auto maddubs = [&](Value unsignedBytes, Value signedBytes) {
+    return callNative(
+        [](int bits) {
+          return byWidth(bits, "llvm.x86.ssse3.pmadd.ub.sw.128",
+                         "llvm.x86.avx2.pmadd.ub.sw",
+                         "llvm.x86.avx512.pmaddubs.w.512");
+        },
+        pairs, {unsignedBytes, signedBytes});
+  };
+  auto pairSums = [&](Value products) {
+    return callNative(
+        [](int bits) {
+          return byWidth(bits, "llvm.x86.sse2.pmadd.wd",
+                         "llvm.x86.avx2.pmadd.wd",
+                         "llvm.x86.avx512.pmaddw.d.512");
+        },
+        words, {products, splatInt(1, pairs)});
+  };
+
+  if (2 * maxCode * 127 <= 32767) {
+    // As many products as fit 16 bits are added before they are widened.
+    start(zero);
+    int most = 32767 / (2 * maxCode * 127);
+    for (int first = 0; first < groups; first += most) {
+      SmallVector<Value> products(rows);
+      for (int group = first; group < std::min(first + most, groups); ++group) {
+        Value w = bitcast(code(group), bytes);
+        for (size_t row = 0; row < rows; ++row) {
+          Value product = maddubs(w, bitcast(x(row, group), bytes));
+          products[row] = products[row] ? add(products[row], product) : product;
+        }
+      }
+      for (size_t row = 0; row < rows; ++row)
+        sums[row] = add(sums[row], pairSums(products[row]));
     }
-  return sum;
+    return sums;
+  }
+
+  // Larger codes: |w| x sign(w) with w = code - 128, whose pairs fit 16 bits.
+  // x where w > 0, -x where w < 0; where w = 0 the product is 0 either way.
+  auto withSignOf = [&](Value x, Value w) {
+    if (target.nativeBits <= 256)
+      return callNative(
+          [](int bits) {
+            return byWidth(bits, "llvm.x86.ssse3.psign.b.128",
+                           "llvm.x86.avx2.psign.b", "");
+          },
+          bytes, {x, w});
+    Value isNegative = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                             w, splatInt(0, bytes));
+    return select(isNegative, sub(splatInt(0, bytes), x), x);
+  };
+  start(zero - 128);
+  for (int group = 0; group < groups; ++group) {
+    Value w = bitXor(bitcast(code(group), bytes), 0x80);
+    Value magnitude = math::AbsIOp::create(b, loc, w);
+    for (size_t row = 0; row < rows; ++row) {
+      Value turned = withSignOf(bitcast(x(row, group), bytes), w);
+      sums[row] = add(sums[row], pairSums(maddubs(magnitude, turned)));
+    }
+  }
+  return sums;
 }
 
 Value Emitter::lookup16(Value codes, ArrayRef<uint8_t> table) {

@@ -194,30 +194,33 @@ private:
                                SmallVector<Value> sums) {
     int subs = 32 / info.subBlock;
     int groups = 8 / subs;
-    SmallVector<Value> codes;
-    for (int group = 0; group < 8; ++group)
-      codes.push_back(block.codes(chunk, group));
     for (int sub = 0; sub < subs; ++sub) {
       Value index = e.add(e.mul(chunk, subs), sub);
       Value scale = block.scale(index), minimum = block.minimum(index);
-      auto subCodes = ArrayRef<Value>(codes).slice(sub * groups, groups);
+      auto code = [&](int group) {
+        return block.codes(chunk, sub * groups + group);
+      };
       if (activations == Activations::F32)
-        sums = emitFloat(block, subCodes, scale, minimum, global, sub, sums);
+        sums =
+            emitFloat(block, groups, code, scale, minimum, global, sub, sums);
       else
-        sums = emitInteger(block, subCodes, scale, minimum, global, sub, sums);
+        sums =
+            emitInteger(block, groups, code, scale, minimum, global, sub, sums);
     }
     return sums;
   }
 
-  SmallVector<Value> emitFloat(PanelBlock &block, ArrayRef<Value> codes,
-                               Value scale, Value minimum, Value global,
-                               int sub, SmallVector<Value> sums) {
+  SmallVector<Value> emitFloat(PanelBlock &block, int groups,
+                               llvm::function_ref<Value(int)> code, Value scale,
+                               Value minimum, Value global, int sub,
+                               SmallVector<Value> sums) {
     // Formats with a zero have no minimum; zero * scale is exact in f32.
     if (block.zero() != 0)
       minimum = e.mulf(e.splatReal(-block.zero()), scale);
-    for (auto [group, code] : llvm::enumerate(codes)) {
+    for (int group = 0; group < groups; ++group) {
+      Value codes = code(group);
       for (int byte = 0; byte < 4; ++byte) {
-        Value word = e.shr(code, 8 * byte);
+        Value word = e.shr(codes, 8 * byte);
         Value q = e.toFloat(byte == 3 ? word : e.bitAnd(word, 0xff));
         Value weights = minimum ? e.fma(q, scale, minimum) : e.mulf(q, scale);
         int64_t offset = sub * info.subBlock + 4 * group + byte;
@@ -229,31 +232,42 @@ private:
     return sums;
   }
 
-  SmallVector<Value> emitInteger(PanelBlock &block, ArrayRef<Value> codes,
+  SmallVector<Value> emitInteger(PanelBlock &block, int groups,
+                                 llvm::function_ref<Value(int)> code,
                                  Value scale, Value minimum, Value global,
                                  int sub, SmallVector<Value> sums) {
     Q8Row planes{layout.columns};
+    // Element `index` of a plane of four-byte elements.
+    auto element = [&](int row, int64_t plane, Value index, Type type) {
+      return e.load(type, e.at(e.at(xRows[row], plane), e.mul(index, 4)), 4);
+    };
+    SmallVector<Value> xSums;
     for (int row = 0; row < rows; ++row) {
-      Value x = xRows[row];
-      Value bytes = e.at(x, e.mul(global, 32));
-      SmallVector<Value> xs;
-      for (size_t group = 0; group < codes.size(); ++group)
-        xs.push_back(e.broadcast(e.load(
-            e.i32,
-            e.at(bytes, sub * info.subBlock + 4 * static_cast<int64_t>(group)),
-            4)));
-      Value sumAt = e.at(e.at(x, planes.sums()), e.mul(global, 8));
-      Value xSum = info.subBlock == 32 ? e.add(e.load(e.i32, sumAt, 4),
-                                               e.load(e.i32, e.at(sumAt, 4), 4))
-                                       : e.load(e.i32, e.at(sumAt, 4 * sub), 4);
-      Value xScale =
-          e.load(e.f32, e.at(e.at(x, planes.scales()), e.mul(global, 4)), 4);
-      Value dot =
-          e.toFloat(e.codeDot(codes, xs, block.maxCode(), block.zero(), xSum));
-      sums[row] = e.fma(dot, e.mulf(scale, e.broadcast(xScale)), sums[row]);
-      if (minimum)
-        sums[row] = e.fma(minimum, e.broadcast(e.mulf(xScale, e.toFloat(xSum))),
-                          sums[row]);
+      auto sixteen = [&](int half) {
+        return element(row, planes.sums(), e.add(e.mul(global, 2), half),
+                       e.i32);
+      };
+      xSums.push_back(info.subBlock == 32 ? e.add(sixteen(0), sixteen(1))
+                                          : sixteen(sub));
+    }
+    SmallVector<Value> dots = e.codeDots(
+        groups, code, xSums,
+        [&](size_t row, int group) {
+          Value bytes = e.at(xRows[row], e.mul(global, 32));
+          return e.broadcast(
+              e.load(e.i32, e.at(bytes, sub * info.subBlock + 4 * group), 4));
+        },
+        block.maxCode(), block.zero());
+    for (int row = 0; row < rows; ++row) {
+      Value xScale = element(row, planes.scales(), global, e.f32);
+      sums[row] = e.fma(e.toFloat(dots[row]),
+                        e.mulf(scale, e.broadcast(xScale)), sums[row]);
+      if (!minimum)
+        continue;
+      Value product = info.subBlock == 32
+                          ? element(row, planes.products(), global, e.f32)
+                          : e.mulf(xScale, e.toFloat(xSums[row]));
+      sums[row] = e.fma(minimum, e.broadcast(product), sums[row]);
     }
     return sums;
   }
