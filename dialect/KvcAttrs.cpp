@@ -46,8 +46,9 @@ void KvcDialect::registerAttributes() {
 }
 
 LogicalResult SliceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                FlatSymbolRefAttr source, WeightFormat format,
-                                int64_t offset, StringAttr tensor,
+                                FlatSymbolRefAttr /*source*/,
+                                WeightFormat /*format*/, int64_t offset,
+                                StringAttr /*tensor*/,
                                 DenseF64ArrayAttr range) {
   if (offset < 0)
     return emitError() << "offset must not be negative, found " << offset;
@@ -91,8 +92,8 @@ LogicalResult SlotAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 StringRef arch, StringRef cpu,
-                                 StringRef features, int64_t vectorWidth) {
+                                 StringRef arch, StringRef /*cpu*/,
+                                 StringRef /*features*/, int64_t vectorWidth) {
   if (arch.empty())
     return emitError() << "arch must not be empty";
   if (vectorWidth < 128 || vectorWidth > 1024 ||

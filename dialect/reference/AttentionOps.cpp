@@ -48,7 +48,7 @@ llvm::Error Interpreter::run(CacheAppendOp op) {
       cacheLayer(op, op.getCacheAttr(), op.getLayer(), /*writes=*/true);
   if (!layer)
     return layer.takeError();
-  CacheState &state = cache(op, op.getCacheAttr());
+  CacheState &state = cache(op.getCacheAttr());
   const Tensor &key = get(op.getKey()), &value = get(op.getValue());
   for (auto [r, row] : llvm::enumerate(step.rows)) {
     CacheEntry &entry = state.entry(*layer, row.sequence);
@@ -134,7 +134,7 @@ llvm::Error Interpreter::run(ScoresOp op) {
       cacheLayer(op, op.getCacheAttr(), op.getLayer(), /*writes=*/false);
   if (!layer)
     return layer.takeError();
-  CacheState &state = cache(op, op.getCacheAttr());
+  CacheState &state = cache(op.getCacheAttr());
   int64_t heads = headsOf(op.getQuery());
   int64_t group = heads / state.getType().getKvHeads();
   int64_t headDim = state.getType().getHeadDim();
@@ -166,7 +166,7 @@ llvm::Error Interpreter::run(ContextOp op) {
       cacheLayer(op, op.getCacheAttr(), op.getLayer(), /*writes=*/false);
   if (!layer)
     return layer.takeError();
-  CacheState &state = cache(op, op.getCacheAttr());
+  CacheState &state = cache(op.getCacheAttr());
   int64_t heads = headsOf(op.getWeights());
   int64_t group = heads / state.getType().getKvHeads();
   int64_t headDim = state.getType().getHeadDim();
@@ -188,7 +188,7 @@ llvm::Error Interpreter::run(AttentionOp op) {
       cacheLayer(op, op.getCacheAttr(), op.getLayer(), /*writes=*/false);
   if (!layer)
     return layer.takeError();
-  CacheState &state = cache(op, op.getCacheAttr());
+  CacheState &state = cache(op.getCacheAttr());
   int64_t heads = headsOf(op.getQuery());
   int64_t group = heads / state.getType().getKvHeads();
   int64_t headDim = state.getType().getHeadDim();

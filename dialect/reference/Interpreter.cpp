@@ -202,7 +202,7 @@ Interpreter::vector(Operation *op, FlatSymbolRefAttr symbol, Value layer) {
   return result;
 }
 
-CacheState &Interpreter::cache(Operation *op, FlatSymbolRefAttr symbol) {
+CacheState &Interpreter::cache(FlatSymbolRefAttr symbol) {
   return cacheStates.find(symbol.getAttr())->second;
 }
 
@@ -210,7 +210,7 @@ llvm::Expected<int64_t> Interpreter::cacheLayer(Operation *op,
                                                 FlatSymbolRefAttr symbol,
                                                 Value layer, bool writes) {
   int64_t index = layerOf(layer);
-  int64_t count = cache(op, symbol).getType().getLayers();
+  int64_t count = cache(symbol).getType().getLayers();
   if (index >= count)
     return opError(op, "selects layer " + Twine(index) + " of @" +
                            symbol.getValue() + ", which has " + Twine(count));

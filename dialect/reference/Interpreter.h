@@ -98,7 +98,7 @@ private:
   llvm::Expected<std::vector<double>> vector(mlir::Operation *op,
                                              mlir::FlatSymbolRefAttr symbol,
                                              mlir::Value layer);
-  CacheState &cache(mlir::Operation *op, mlir::FlatSymbolRefAttr symbol);
+  CacheState &cache(mlir::FlatSymbolRefAttr symbol);
   /// The layer of a cache an op uses, with the use recorded.
   llvm::Expected<int64_t> cacheLayer(mlir::Operation *op,
                                      mlir::FlatSymbolRefAttr symbol,

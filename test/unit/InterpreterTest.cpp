@@ -12,9 +12,7 @@
 using namespace kvc;
 using testing::HasSubstr;
 
-namespace {
-
-const char *prelude = R"(
+static const char *const prelude = R"(
 kvc.model @m attributes {max_context = 8 : i64} {
   kvc.source @s {seed = 1 : i64}
   kvc.weight @e : !kvc.weight<1x4x32> = [#kvc.slice<@s, f32, 0, "e", [0.0, 1.0]>]
@@ -26,7 +24,7 @@ kvc.model @m attributes {max_context = 8 : i64} {
 
 // The slots are named in the bodies below: A, B and C lie side by side, AB
 // overlaps the first two.
-std::string expand(std::string text) {
+static std::string expand(std::string text) {
   const std::pair<const char *, const char *> names[] = {
       {"$AB", "slot<rows, offset = 64, stride = 128, f32>"},
       {"$A", "slot<rows, offset = 0, stride = 128, f32>"},
@@ -50,13 +48,13 @@ std::string expand(std::string text) {
   return text;
 }
 
-std::string embed(const char *slot = "$A") {
+static std::string embed(const char *slot = "$A") {
   return std::string(
              "kvc.dispatch \"embed\" # {\n %e = $EMBED\n kvc.write %e, ") +
          slot + " : $T\n}\n";
 }
 
-std::string head(const char *slot = "$A") {
+static std::string head(const char *slot = "$A") {
   return std::string("kvc.dispatch \"head\" # {\n %x = kvc.read ") + slot +
          R"( : $T
     %r = kvc.select_rows %x, %b : ($T) -> $O
@@ -66,8 +64,9 @@ std::string head(const char *slot = "$A") {
 )";
 }
 
-const std::string barrier = "kvc.barrier\n";
+static const std::string barrier = "kvc.barrier\n";
 
+namespace {
 /// A model whose first program has `body`, and its interpreter.
 class Runner {
 public:
@@ -104,10 +103,11 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
   WeightSources weights;
 };
+} // namespace
 
-const Step twoRows = {{{1, 0, 0}, {2, 0, 1}}, {1}};
+static const Step twoRows = {{{1, 0, 0}, {2, 0, 1}}, {1}};
 
-std::string errorOf(const std::string &body) {
+static std::string errorOf(const std::string &body) {
   return Runner(body).run(twoRows);
 }
 
@@ -138,11 +138,16 @@ TEST(InterpreterSlots, NoLogits) {
 }
 
 TEST(InterpreterSlots, Overwritten) {
-  for (const char *slot : {"$A", "$B"})
-    EXPECT_THAT(
-        errorOf(embed(slot) + barrier + embed("$AB") + barrier + head(slot)),
-        HasSubstr("which \"embed\" 0 wrote and \"embed\" 1 has "
-                  "overwritten"));
+  for (const char *slot : {"$A", "$B"}) {
+    std::string body = embed(slot);
+    body += barrier;
+    body += embed("$AB");
+    body += barrier;
+    body += head(slot);
+    EXPECT_THAT(errorOf(body),
+                HasSubstr("which \"embed\" 0 wrote and \"embed\" 1 has "
+                          "overwritten"));
+  }
   EXPECT_EQ(
       errorOf(embed("$C") + barrier + embed("$AB") + barrier + head("$C")), "");
 }
@@ -199,7 +204,8 @@ TEST(InterpreterSlots, MissingBarrierOnTheBackEdge) {
 // Inside a kernel
 //===----------------------------------------------------------------------===//
 
-std::string project(const char *from, const char *residual, const char *to) {
+static std::string project(const char *from, const char *residual,
+                           const char *to) {
   return std::string("kvc.dispatch \"project\" # {\n %x = kvc.read ") + from +
          " : $T\n %h = kvc.read " + residual + R"( : $T
     %y = kvc.linear %x, [@w] : ($T) -> $T
@@ -242,13 +248,13 @@ TEST(InterpreterKernels, StagesDoNotOverlap) {
 // The cache
 //===----------------------------------------------------------------------===//
 
-const std::string append = R"(
+static const std::string append = R"(
   kvc.dispatch "append" # {
     %k = kvc.read $A : $H
     kvc.cache_append %k, %k, @kv[%i], %b : $H
   }
 )";
-const std::string attend = R"(
+static const std::string attend = R"(
   kvc.dispatch "attend" # {
     %q = kvc.read $A : $H
     %c = kvc.attention %q, @kv[%i], %b {scale = 1.0 : f64} : $H
@@ -256,7 +262,7 @@ const std::string attend = R"(
   }
 )";
 
-std::string layers(const std::string &body) {
+static std::string layers(const std::string &body) {
   return embed() + barrier + "kvc.layers 2 {\n^bb0(%i: index):\n" + body +
          "}\n" + barrier + head("$B");
 }
@@ -329,5 +335,3 @@ TEST(InterpreterSteps, AreChecked) {
                         "sequence 0"));
   EXPECT_EQ(runner.run({{{1, 0, 0}, {1, 1, 5}}, {0, 1}}), "");
 }
-
-} // namespace
