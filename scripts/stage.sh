@@ -19,12 +19,13 @@ stages() {
 # Shows the last line of a log: over and over on a terminal, twice a minute
 # elsewhere.
 stage_beat() {
-  local name=$1 log=$2 began=$SECONDS line
+  local name=$1 log=$2 began=$SECONDS next=30 line
   while sleep 1 >/dev/null 2>&1; do
     line=$(tail -n 1 "$log" 2>/dev/null | tr '\r\t' '\n ' | tail -n 1 | cut -c 1-90)
     if [ -t 1 ]; then
       printf '\r\033[K%s: %d s  %s' "$name" $((SECONDS - began)) "$line"
-    elif [ $(((SECONDS - began) % 30)) -eq 0 ]; then
+    elif [ $((SECONDS - began)) -ge $next ]; then
+      next=$((next + 30))
       printf '  %s: %d s so far  %s\n' "$name" $((SECONDS - began)) "$line"
     fi
   done
