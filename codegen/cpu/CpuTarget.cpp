@@ -62,6 +62,17 @@ ArrayRef<int> CpuTarget::rowTiles() const {
   return nativeBits == 512 ? ArrayRef<int>(Wide) : ArrayRef<int>(Narrow);
 }
 
+ArrayRef<int> CpuTarget::queryTiles() const {
+  static constexpr int Wide[] = {8, 4, 3, 2, 1};
+  static constexpr int Narrow[] = {4, 3, 2, 1};
+  return nativeBits == 512 ? ArrayRef<int>(Wide) : ArrayRef<int>(Narrow);
+}
+
+int CpuTarget::valueRegisters(int queries) const {
+  // At most 16 sums of 32 registers, 8 of 16.
+  return nativeBits == 512 && queries <= 4 ? 4 : 2;
+}
+
 FailureOr<std::vector<std::string>>
 kvc::cpu::requiredFeatures(TargetAttr target, std::string &error) {
   auto subtarget = getSubtarget(target, error);

@@ -29,6 +29,12 @@ struct CpuTarget {
   /// Rows of activations that share an unpacked panel, largest first: a tile's
   /// accumulators have to stay in registers next to the panel's.
   llvm::ArrayRef<int> rowTiles() const;
+
+  /// Queries that share each panel of K and row of V, largest first.
+  llvm::ArrayRef<int> queryTiles() const;
+
+  /// Registers of V that `queries` queries' sums leave room for.
+  int valueRegisters(int queries) const;
 };
 
 /// The features a program made for `target` needs of a processor, as the

@@ -66,8 +66,6 @@ private:
   LogicalResult status = success();
 };
 
-constexpr int QueryTiles[] = {4, 3, 2, 1};
-
 LogicalResult AttentionEmitter::emit() {
   auto read = attention.getQuery().getDefiningOp<ReadOp>();
   if (!read || read.getSlot().getElement() != SlotElement::F32)
@@ -80,8 +78,9 @@ LogicalResult AttentionEmitter::emit() {
     if (!isa<ReadOp>(op))
       return op->emitOpError("stands before the kernel's attention, which "
                              "takes no prologue");
-  scoreSpace = e.stack(QueryTiles[0] * cache.getSplit() * 4);
-  outputSpace = e.stack(QueryTiles[0] * llvm::alignTo(headDim * 4, 64));
+  int64_t most = e.target.queryTiles().front();
+  scoreSpace = e.stack(most * cache.getSplit() * 4);
+  outputSpace = e.stack(most * llvm::alignTo(headDim * 4, 64));
   Value items = e.mul(context.tiles(), cache.getKvHeads());
   auto [low, high] = context.share(items);
   e.loop(low, high, 1, [&](Value item) { emitItem(item); });
@@ -97,32 +96,33 @@ void AttentionEmitter::emitItem(Value item) {
   Value sequence = tileField(offsetof(KvcRowTile, sequence));
   Value firstRow = tileField(offsetof(KvcRowTile, first_row));
   Value rows = tileField(offsetof(KvcRowTile, rows));
-  forTiles(e, e.mul(rows, group), QueryTiles, [&](Value first, int size) {
-    SmallVector<Query> queries;
-    for (int i = 0; i < size; ++i) {
-      Value index = e.add(first, i);
-      Query query;
-      query.row = e.add(firstRow, e.div(index, group));
-      query.head = e.add(e.mul(kvHead, group), e.rem(index, group));
-      query.values = e.at(context.slotRow(input, query.row),
-                          e.mul(query.head, headDim * 4));
-      query.position = context.position(query.row);
-      query.scores = e.at(scoreSpace, i * cache.getSplit() * 4);
-      query.output =
-          e.at(outputSpace,
-               i * static_cast<int64_t>(llvm::alignTo(headDim * 4, 64)));
-      queries.push_back(query);
-    }
-    emitQueries(sequence, kvHead, queries);
-    for (Query &query : queries) {
-      rowEmitter.begin(query.row, e.mul(query.head, headDim), headDim);
-      rowEmitter.bind(attention.getResult(), query.output);
-      for (Operation *op = attention->getNextNode();
-           !op->hasTrait<OpTrait::IsTerminator>(); op = op->getNextNode())
-        if (failed(rowEmitter.emit(op)))
-          status = failure();
-    }
-  });
+  forTiles(
+      e, e.mul(rows, group), e.target.queryTiles(), [&](Value first, int size) {
+        SmallVector<Query> queries;
+        for (int i = 0; i < size; ++i) {
+          Value index = e.add(first, i);
+          Query query;
+          query.row = e.add(firstRow, e.div(index, group));
+          query.head = e.add(e.mul(kvHead, group), e.rem(index, group));
+          query.values = e.at(context.slotRow(input, query.row),
+                              e.mul(query.head, headDim * 4));
+          query.position = context.position(query.row);
+          query.scores = e.at(scoreSpace, i * cache.getSplit() * 4);
+          query.output =
+              e.at(outputSpace,
+                   i * static_cast<int64_t>(llvm::alignTo(headDim * 4, 64)));
+          queries.push_back(query);
+        }
+        emitQueries(sequence, kvHead, queries);
+        for (Query &query : queries) {
+          rowEmitter.begin(query.row, e.mul(query.head, headDim), headDim);
+          rowEmitter.bind(attention.getResult(), query.output);
+          for (Operation *op = attention->getNextNode();
+               !op->hasTrait<OpTrait::IsTerminator>(); op = op->getNextNode())
+            if (failed(rowEmitter.emit(op)))
+              status = failure();
+        }
+      });
 }
 
 void AttentionEmitter::emitQueries(Value sequence, Value kvHead,
@@ -264,7 +264,7 @@ void AttentionEmitter::emitValues(Value sequence, Value kvHead,
                                   Value count, ArrayRef<Value> oldFactors,
                                   ArrayRef<Value> newFactors) {
   size_t size = queries.size();
-  int64_t registers = e.target.nativeBits == 512 ? 4 : 2;
+  int64_t registers = e.target.valueRegisters(static_cast<int>(size));
   int64_t chunk = registers * e.lanes;
   for (int64_t firstDim = 0; firstDim < headDim; firstDim += chunk) {
     SmallVector<int64_t> dims;

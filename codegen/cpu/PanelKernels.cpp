@@ -184,7 +184,7 @@ private:
 
   /// One row streams the panel from memory: ask for the lines early.
   void prefetchAhead(Value block) {
-    constexpr int64_t Distance = 2048;
+    constexpr int64_t Distance = 4096;
     for (int64_t line = 0; line < layout.blockBytes; line += 64)
       e.prefetch(e.at(block, Distance + line));
   }
