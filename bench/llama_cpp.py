@@ -71,10 +71,14 @@ def cpu_flags():
 
 
 def build(folder=DEFAULT_FOLDER, archive=None, jobs=1, names=None):
-    """Builds the variants; returns {variant: folder with llama-bench and llama_logits}."""
+    """Builds variants, all or those named; returns {variant: folder with llama-bench and llama_logits}."""
     folder = os.path.abspath(folder)
     os.makedirs(folder, exist_ok=True)
     source, where, result = get_source(folder, archive), os.path.join(folder, "build"), {}
+    unknown = set(names or ()) - set(variants())
+    if unknown:
+        sys.exit(f"llama_cpp: no such variant for this CPU: {', '.join(sorted(unknown))}; there are "
+                 f"{', '.join(variants())}")
     for name, flags in variants().items():
         if names and name not in names:
             continue
