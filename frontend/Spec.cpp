@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 
 using namespace kvc;
-using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
 using llvm::Twine;

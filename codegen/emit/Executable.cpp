@@ -109,6 +109,7 @@ static Error link(StringRef object, StringRef output, Sanitizer sanitizer,
   llvm::SmallString<128> log;
   if (std::error_code code = fs::createTemporaryFile("kvc-link", "log", log))
     return emitError("cannot write to the temporary folder: " + code.message());
+  llvm::FileRemover logRemover(log);
   std::vector<StringRef> views(arguments.begin(), arguments.end());
   std::string message;
   std::optional<StringRef> redirects[] = {StringRef(""), StringRef(log),
@@ -117,7 +118,6 @@ static Error link(StringRef object, StringRef output, Sanitizer sanitizer,
       tools.driver, views, std::nullopt, redirects,
       /*SecondsToWait=*/0, /*MemoryLimit=*/0, &message);
   std::string line = firstLine(log);
-  fs::remove(log);
   if (status == 0)
     return Error::success();
   return emitError(tools.driver + ": linking failed (" + Twine(status) +

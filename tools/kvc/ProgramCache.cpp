@@ -153,6 +153,8 @@ Expected<std::string> kvc::cachedProgram(StringRef model,
   ModelCompiler compiler(choices, progress);
   if (Error error = compiler.writeProgram(model, program, toolPath))
     return std::move(error);
-  fs::remove(program + ".lock");
+  // Whoever waits holds it open; the next to come finds the program.
+  if (std::error_code code = fs::remove(program + ".lock"))
+    return cacheError(program + ".lock", code.message());
   return program;
 }
