@@ -48,6 +48,10 @@ static void insertCopy(RewriterBase &rewriter, OpOperand &use) {
 /// The rules of kernels, and one level of layers: what the rest relies on.
 static LogicalResult checkShape(ProgramOp program) {
   WalkResult result = program.walk([](Operation *op) {
+    if (!isa_and_present<KvcDialect>(op->getDialect())) {
+      ruleError(op) << "is not of the kvc dialect: no kernel can run it";
+      return WalkResult::interrupt();
+    }
     if (isa<ReadOp, WriteOp, StageOp>(op)) {
       ruleError(op) << "stands in a program of values: kvc-plan-memory makes "
                        "the slots";

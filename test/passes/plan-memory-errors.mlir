@@ -76,3 +76,18 @@ kvc.model @large attributes {max_context = 4611686018427387904 : i64} {
     kvc.return %r : tensor<?x2x16xf32, #kvc.outputs>
   }
 }
+
+// -----
+
+// CHECK: error: 'arith.constant' op is not of the kvc dialect: no kernel can run it
+kvc.model @foreign attributes {max_context = 32 : i64} {
+  kvc.source @seed {seed = 1 : i64}
+  kvc.weight @w : !kvc.weight<1x32x32> = [#kvc.slice<@seed, f32, 0, "w", [0.0, 1.0]>]
+  kvc.program @decode(%tokens: tensor<?xi32, #kvc.rows>, %batch: !kvc.batch) -> tensor<?x32xf32, #kvc.outputs> attributes {phase = #kvc.phase<decode>} {
+    %layer = arith.constant 0 : index
+    %x = kvc.embed %tokens, @w : (tensor<?xi32, #kvc.rows>) -> tensor<?x32xf32, #kvc.rows>
+    %y = kvc.linear %x, [@w][%layer] : (tensor<?x32xf32, #kvc.rows>) -> tensor<?x32xf32, #kvc.rows>
+    %r = kvc.select_rows %y, %batch : (tensor<?x32xf32, #kvc.rows>) -> tensor<?x32xf32, #kvc.outputs>
+    kvc.return %r : tensor<?x32xf32, #kvc.outputs>
+  }
+}

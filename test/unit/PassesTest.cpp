@@ -216,8 +216,9 @@ TEST_P(PassesOnModel, FusionsAreIdempotent) {
 INSTANTIATE_TEST_SUITE_P(
     Models, PassesOnModel,
     testing::Values("gqa.mlir", "rounded.mlir", "rounded_small_heads.mlir",
-                    "tiny_causal_lm.json", "modular_small.json",
-                    "mqa_learned_small.json", "partial_rotary_small.json"),
+                    "gqa_small.json", "tiny_causal_lm.json",
+                    "modular_small.json", "mqa_learned_small.json",
+                    "partial_rotary_small.json"),
     [](const testing::TestParamInfo<const char *> &info) {
       std::string name = info.param;
       name = name.substr(0, name.find('.'));
