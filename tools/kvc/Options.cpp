@@ -84,7 +84,7 @@ static void splitRunArguments(CLI::App &app, std::vector<std::string> &own,
   bool haveModel = false;
   for (size_t i = 0; i < all.size(); ++i) {
     const std::string &argument = all[i];
-    if (argument.rfind("-", 0) != 0) {
+    if (argument.empty() || argument.front() != '-') {
       (haveModel ? rest : own).push_back(argument);
       haveModel = true;
       continue;

@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <sys/file.h>
+#include <unistd.h>
 
 using namespace kvc;
 using llvm::Error;
@@ -105,7 +106,7 @@ public:
   FileLock &operator=(const FileLock &) = delete;
   ~FileLock() {
     if (descriptor >= 0)
-      llvm::sys::Process::SafelyCloseFileDescriptor(descriptor);
+      close(descriptor);
   }
 
   Error take(StringRef path, ProgressLines &progress) {
