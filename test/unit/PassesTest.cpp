@@ -6,6 +6,7 @@
 // written, and a missing barrier; SlotChecker.h asks the same again, from the
 // schedule's text alone.
 #include "passes/Passes.h"
+#include "RandomModel.h"
 #include "SlotChecker.h"
 #include "dialect/reference/Interpret.h"
 #include "frontend/ImportSpec.h"
@@ -23,17 +24,16 @@
 using namespace mlir;
 using namespace kvc;
 
-namespace {
-
-const char *const Fusions[] = {
+static const char *const Fusions[] = {
     "kvc-fuse-qkv",          "kvc-fuse-gate-up",  "kvc-fuse-masked-softmax",
     "kvc-fuse-cache-append", "kvc-fuse-residual", "kvc-fuse-norm"};
-const char *const ToPrograms =
+static const char *const ToPrograms =
     "kvc-set-target{target-cpu=x86-64-v3 kv-type=f32},kvc-split-phases,"
     "kvc-quantize-activations";
-const char *const ToSchedule = "kvc-pack-weights,kvc-plan-memory,kvc-schedule";
+static const char *const ToSchedule =
+    "kvc-pack-weights,kvc-plan-memory,kvc-schedule";
 
-MLIRContext &context() {
+static MLIRContext &context() {
   static MLIRContext *instance = [] {
     registerPassesAndPipeline();
     auto *made = new MLIRContext(MLIRContext::Threading::DISABLED);
@@ -43,12 +43,12 @@ MLIRContext &context() {
   return *instance;
 }
 
-OwningOpRef<ModuleOp> parse(const std::string &text) {
+static OwningOpRef<ModuleOp> parse(const std::string &text) {
   return parseSourceString<ModuleOp>(text, ParserConfig(&context()));
 }
 
 /// A spec of test/models or a model of test/passes/Inputs.
-OwningOpRef<ModuleOp> load(const std::string &name) {
+static OwningOpRef<ModuleOp> load(const std::string &name) {
   std::string root = KVC_SOURCE_DIR "/test/";
   if (name.find(".json") == std::string::npos)
     return parseSourceFile<ModuleOp>(root + "passes/Inputs/" + name,
@@ -61,26 +61,28 @@ OwningOpRef<ModuleOp> load(const std::string &name) {
 }
 
 /// Runs passes on each model of the module, "kvc-a,kvc-b".
-bool runPasses(ModuleOp module, const std::string &passes) {
+static bool runPasses(ModuleOp module, const std::string &passes) {
   PassManager manager(&context());
   return succeeded(parsePassPipeline("kvc.model(" + passes + ")", manager)) &&
          succeeded(manager.run(module));
 }
 
-std::string print(ModuleOp module) {
+static std::string print(ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream(text) << module;
   return text;
 }
 
 /// Three sequences, the last decode steps with fewer of them.
-InterpretOptions threeSequences() {
+static InterpretOptions threeSequences() {
   InterpretOptions options;
   options.ids = {{3, 1, 4, 1, 5, 9, 2}, {6}, {5, 3, 5, 8}};
   options.decodeIds = {{9, 7}, {9, 3, 2}, {3}};
   options.allLogits = true;
   return options;
 }
+
+namespace {
 
 /// A model and what it computes.
 struct Gate {
@@ -130,11 +132,15 @@ struct Gate {
   }
 };
 
-void checkSchedule(ModuleOp module, const std::string &what) {
+} // namespace
+
+static void checkSchedule(ModuleOp module, const std::string &what) {
   for (auto model : module.getOps<ModelOp>())
     for (auto program : model.getOps<ProgramOp>())
       EXPECT_EQ(checkSlots(program), "") << what << "\n" << print(module);
 }
+
+namespace {
 
 class PassesOnModel : public testing::TestWithParam<const char *> {};
 
@@ -229,125 +235,6 @@ INSTANTIATE_TEST_SUITE_P(
 //===----------------------------------------------------------------------===//
 // Random programs
 //===----------------------------------------------------------------------===//
-
-/// A model of random ops on random operands: residual streams that cross, swap
-/// and are dropped, values that live past a layer, results that nobody uses.
-std::string randomModel(unsigned seed) {
-  std::mt19937 random(seed);
-  auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
-  std::string rows = "tensor<?x32xf32, #kvc.rows>";
-  std::string outs = "tensor<?x32xf32, #kvc.outputs>";
-  int next = 0;
-  auto fresh = [&] { return "%v" + std::to_string(next++); };
-  auto pick = [&](const std::vector<std::string> &pool) {
-    // Recent values more often, so that old ones die.
-    size_t back = std::min(below(pool.size()), below(pool.size()));
-    return pool[pool.size() - 1 - back];
-  };
-  auto addOps = [&](std::string &text, std::vector<std::string> &pool,
-                    size_t count, bool layered) {
-    for (size_t i = 0; i < count; ++i) {
-      std::string a = pick(pool), b = pick(pool), made = fresh();
-      std::string layer = layered ? "[%layer]" : "";
-      std::string matrix = (layered ? "@w" : "@u") + std::to_string(below(2));
-      switch (below(7)) {
-      case 0:
-      case 1:
-        text += made + " = kvc.add " + a + ", " + b + " : " + rows + "\n";
-        break;
-      case 2:
-        text += made + " = kvc.rms_norm " + a + ", " +
-                (layered ? "@g" : "@go") + layer +
-                " {eps = 1.0e-5 : f64} : " + rows + "\n";
-        break;
-      case 3:
-        text += made + " = kvc.activation " + a +
-                " {kind = #kvc.activation_kind<silu>} : " + rows + "\n";
-        break;
-      case 4:
-        text += made + " = kvc.quantize " + a + " : " + rows + "\n";
-        break;
-      case 5:
-        text += made + " = kvc.linear " + a + ", [" + matrix + "]" + layer +
-                " : (" + rows + ") -> " + rows + "\n";
-        break;
-      case 6: {
-        // A gated pair, which products alone would make grow.
-        std::string gate = fresh(), up = fresh(), act = fresh();
-        text += gate + " = kvc.linear " + a + ", [" + matrix + "]" + layer +
-                " : (" + rows + ") -> " + rows + "\n";
-        text += up + " = kvc.linear " + (below(2) ? a : b) + ", [" + matrix +
-                "]" + layer + " : (" + rows + ") -> " + rows + "\n";
-        text += act + " = kvc.activation " + gate +
-                " {kind = #kvc.activation_kind<gelu>} : " + rows + "\n";
-        text += made + " = kvc.mul " + act + ", " + up + " : " + rows + "\n";
-        if (below(4) == 0)
-          pool.push_back(gate);
-        break;
-      }
-      }
-      pool.push_back(made);
-    }
-  };
-  auto weight = [&](const std::string &name, size_t layers,
-                    const std::string &shape, const std::string &range) {
-    std::string text = "kvc.weight @" + name + " : !kvc.weight<" +
-                       std::to_string(layers) + "x" + shape + "> = [";
-    for (size_t l = 0; l < layers; ++l)
-      text += std::string(l ? ", " : "") + "#kvc.slice<@seed, f32, 0, \"" +
-              name + std::to_string(l) + "\", " + range + ">";
-    return text + "]\n";
-  };
-  std::string text = "kvc.model @random attributes {max_context = 16 : i64} {\n"
-                     "kvc.source @seed {seed = 7 : i64}\n";
-  text += weight("embd", 1, "16x32", "[0.0, 1.0]");
-  for (std::string name : {"0", "1"}) {
-    text += weight("w" + name, 3, "32x32", "[0.0, 0.3]");
-    text += weight("u" + name, 1, "32x32", "[0.0, 0.3]");
-  }
-  text += weight("g", 3, "32", "[1.0, 0.25]") +
-          weight("go", 1, "32", "[1.0, 0.25]");
-  text += "kvc.forward @forward(%tokens: tensor<?xi32, #kvc.rows>, %batch: "
-          "!kvc.batch) -> " +
-          outs +
-          " {\n%e = kvc.embed %tokens, @embd : (tensor<?xi32, "
-          "#kvc.rows>) -> " +
-          rows + "\n";
-  std::vector<std::string> pool = {"%e"};
-  addOps(text, pool, below(4), false);
-  for (size_t loop = 0, loops = below(3); loop < loops; ++loop) {
-    size_t carried = 1 + below(3);
-    std::string inits, types, results, arguments;
-    std::vector<std::string> inside = pool, made;
-    for (size_t i = 0; i < carried; ++i) {
-      std::string separator = i ? ", " : "";
-      std::string argument = fresh();
-      made.push_back(fresh());
-      inits += separator + pick(pool);
-      types += separator + rows;
-      results += separator + made.back();
-      arguments += argument + ": " + rows + ", ";
-      inside.push_back(argument);
-    }
-    std::string body;
-    addOps(body, inside, 1 + below(6), true);
-    std::string yielded;
-    for (size_t i = 0; i < carried; ++i)
-      yielded += (i ? ", " : "") + pick(inside);
-    text += results + " = kvc.layers 3 (" + inits + ") : (" + types + ") -> ";
-    text += carried > 1 ? "(" + types + ")" : types;
-    text += " {\n^bb0(" + arguments + "%layer: index):\n" + body +
-            "kvc.yield " + yielded + " : " + types + "\n}\n";
-    pool.insert(pool.end(), made.begin(), made.end());
-    addOps(text, pool, below(4), false);
-  }
-  text +=
-      "%r = kvc.select_rows " + pick(pool) + ", %batch : (" + rows + ") -> " +
-      outs + "\n%n = kvc.rms_norm %r, @go {eps = 1.0e-5 : f64} : " + outs +
-      "\n%l = kvc.linear %n, [@u0] : (" + outs + ") -> " + outs +
-      "\nkvc.return " + (below(8) ? "%l" : "%n") + " : " + outs + "\n}\n}\n";
-  return text;
-}
 
 TEST(PassesOnRandomModels, KeepWhatTheyCompute) {
   for (unsigned seed = 0; seed < 300 && !testing::Test::HasFailure(); ++seed) {

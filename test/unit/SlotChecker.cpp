@@ -56,7 +56,17 @@ struct Recorder {
   }
 };
 
-bool overlap(SlotAttr a, SlotAttr b) {
+/// A value: from its write to the last read before the next write of its bytes.
+struct Lifetime {
+  SlotAttr slot;
+  int64_t from, to; // dispatches
+  Event write;
+  std::optional<Event> last;
+};
+
+} // namespace
+
+static bool overlap(SlotAttr a, SlotAttr b) {
   return a.getSpace() == b.getSpace() &&
          a.getOffset() < b.getOffset() + b.getStride() &&
          b.getOffset() < a.getOffset() + a.getStride();
@@ -64,7 +74,7 @@ bool overlap(SlotAttr a, SlotAttr b) {
 
 /// Every use of the read value is the sum, product or activation whose result
 /// is what the write stores.
-bool elementwise(Event read, Event write) {
+static bool elementwise(Event read, Event write) {
   if (read.slot != write.slot)
     return false;
   auto value = cast<ReadOp>(read.op).getResult();
@@ -75,7 +85,7 @@ bool elementwise(Event read, Event write) {
                       [&](Operation *user) { return user == maker; });
 }
 
-std::string checkBounds(ProgramOp program) {
+static std::string checkBounds(ProgramOp program) {
   std::string error;
   program.walk([&](Operation *op) {
     SlotAttr slot;
@@ -98,17 +108,6 @@ std::string checkBounds(ProgramOp program) {
   });
   return error;
 }
-
-/// A value: from its write to the last read before the next write of its bytes.
-struct Lifetime {
-  SlotAttr slot;
-  int64_t from, to; // dispatches
-  Event write;
-  std::optional<Event> last;
-};
-
-} // namespace
-
 std::string checkSlots(ProgramOp program) {
   if (std::string error = checkBounds(program); !error.empty())
     return error;

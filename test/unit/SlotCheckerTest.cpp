@@ -3,64 +3,63 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
 #include "gtest/gtest.h"
 
 using namespace mlir;
 using namespace kvc;
 
-namespace {
-
 /// Dispatches of a program whose rows arena has 192 bytes a row. In `text`,
 /// rN and wN read and write the slot at N as %x, and `--` is a barrier.
-std::string check(const std::string &text) {
+static std::string check(const std::string &text) {
   MLIRContext context;
   context.loadDialect<KvcDialect>();
   std::string body;
+  llvm::raw_string_ostream out(body);
+  const char *type = "tensor<?x16xf32, #kvc.rows>";
   int id = 0, value = 0;
   for (size_t i = 0; i < text.size(); ++i) {
-    std::string at = text[i] == 'r' || text[i] == 'w'
-                         ? std::to_string(64 * (text[i + 1] - '0'))
-                         : "";
-    std::string slot = " slot<rows, offset = " + at + ", stride = 64, f32>";
-    std::string type = " : tensor<?x16xf32, #kvc.rows>\n";
+    int offset = i + 1 < text.size() ? 64 * (text[i + 1] - '0') : 0;
+    std::string slot =
+        llvm::formatv("slot<rows, offset = {0}, stride = 64, f32>", offset);
     switch (text[i]) {
     case '(':
-      body += "kvc.dispatch \"d\" " + std::to_string(id++) + " {\n";
-      break;
-    case ')':
-      body += "}\n";
-      break;
-    case '-':
-      body += "kvc.barrier\n";
-      break;
-    case 'r':
-      body += "%v" + std::to_string(++value) + " = kvc.read" + slot + type;
-      break;
-    case '+': { // doubles the last value, element by element
-      std::string last = "%v" + std::to_string(value);
-      body += "%v" + std::to_string(++value) + " = kvc.add " + last + ", " +
-              last + type;
-      break;
-    }
-    case 'n': { // norms the last value, from whole rows
-      std::string last = "%v" + std::to_string(value);
-      body += "%v" + std::to_string(++value) + " = kvc.rms_norm " + last +
-              ", @n {eps = 1.0 : f64}" + type;
-      break;
-    }
-    case 'e':
-      body += "%v" + std::to_string(++value) +
-              " = kvc.embed %t, @w : (tensor<?xi32, #kvc.rows>) -> "
-              "tensor<?x16xf32, #kvc.rows>\n";
-      break;
-    case 'w':
-      body += "kvc.write %v" + std::to_string(value) + "," + slot + type;
+      out << llvm::formatv("kvc.dispatch \"d\" {0} {{\n", id++);
       break;
     case 'L':
-      body += "kvc.layers 2 {\n^bb0(%layer: index):\n";
+      out << "kvc.layers 2 {\n^bb0(%layer: index):\n";
       break;
+    case ')':
     case 'E':
-      body += "}\n";
+      out << "}\n";
+      break;
+    case '-':
+      out << "kvc.barrier\n";
+      break;
+    case 'r':
+      out << llvm::formatv("%v{0} = kvc.read {1} : {2}\n", ++value, slot, type);
+      break;
+    case 'w':
+      out << llvm::formatv("kvc.write %v{0}, {1} : {2}\n", value, slot, type);
+      break;
+    case '+': // doubles the last value, element by element
+      out << llvm::formatv("%v{0} = kvc.add %v{1}, %v{1} : {2}\n", value + 1,
+                           value, type);
+      ++value;
+      break;
+    case 'n': // norms the last value, from whole rows
+      out << llvm::formatv("%v{0} = kvc.rms_norm %v{1}, @n {{eps = 1.0 : f64} "
+                           ": {2}\n",
+                           value + 1, value, type);
+      ++value;
+      break;
+    case 'e':
+      out << llvm::formatv("%v{0} = kvc.embed %t, @w : (tensor<?xi32, "
+                           "#kvc.rows>) -> {1}\n",
+                           ++value, type);
+      break;
+    default: // spaces and offsets
       break;
     }
   }
@@ -81,9 +80,11 @@ std::string check(const std::string &text) {
   return checkSlots(*model.getOps<ProgramOp>().begin());
 }
 
-const char *const Overlap = "two values live in the same bytes at once";
-const char *const Barrier =
+static const char *const Overlap = "two values live in the same bytes at once";
+static const char *const Barrier =
     "no barrier stands between dispatches that share a slot";
+
+namespace {
 
 TEST(SlotChecker, AcceptsWhatIsRight) {
   EXPECT_EQ(check("(e w0)-(r0 + w0)-(r0 n w1)-(r1 w0)"), "");
