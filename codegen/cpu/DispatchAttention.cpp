@@ -119,8 +119,10 @@ void AttentionEmitter::emitItem(Value item) {
           rowEmitter.bind(attention.getResult(), query.output);
           for (Operation *op = attention->getNextNode();
                !op->hasTrait<OpTrait::IsTerminator>(); op = op->getNextNode())
-            if (failed(rowEmitter.emit(op)))
+            if (failed(rowEmitter.emit(op))) {
               status = failure();
+              return;
+            }
         }
       });
 }

@@ -49,8 +49,11 @@ LogicalResult kvc::cpu::emitRows(DispatchContext &context,
     rows.begin(row, zero, 0);
     for (Operation &op : body.without_terminator()) {
       rows.setColumns(staticRowElements(context, rowType(&op)));
-      if (failed(rows.emit(&op)))
+      // What follows may use what was not emitted.
+      if (failed(rows.emit(&op))) {
         result = failure();
+        return;
+      }
     }
   });
   return result;
@@ -233,8 +236,10 @@ LogicalResult LinearEmitter::emitPrologue() {
     rowEmitter.begin(row, e.c(0), 0);
     for (Operation *op : prologue) {
       rowEmitter.setColumns(rowElements(rowType(op)));
-      if (failed(rowEmitter.emit(op)))
+      if (failed(rowEmitter.emit(op))) {
         result = failure();
+        return;
+      }
     }
   });
   return result;
@@ -335,8 +340,10 @@ void LinearEmitter::emitTile(Group &group, Value unit, int64_t columns,
       rowEmitter.bind(segment.result, window, place.slot);
     }
     for (Operation *op : group.epilogue)
-      if (failed(rowEmitter.emit(op)))
+      if (failed(rowEmitter.emit(op))) {
         status = failure();
+        return;
+      }
   });
 }
 
