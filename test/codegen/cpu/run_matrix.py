@@ -55,13 +55,13 @@ def case(model, target, activations="int8", kv="f32", fuse=True, long=False):
 
 def quick_cases():
     cases = [case("q4_1", target) for target in ("vnni512", "v4", "v3w512", "basew512", "v3", "vnni256", "v2", "base")]
-    cases += [case("mixed", target) for target in ("vnni512", "v3w512", "v2")]
+    cases += [case("mixed", target) for target in ("vnni512", "v3w512")]
     # Codes of 8 bits, tables with negative values, zero points, exponents.
     cases += [case(model, target) for model in ("q8_0", "iq4_xs", "q6_k", "mxfp4", "q2_k")
               for target in ("v4", "v3w512")]
-    cases += [case("mixed", target, "f32") for target in ("v4", "v3")]
-    cases += [case(model, "v3", "f32") for model in ("mqa_learned_small", "tiny_causal_lm", "iq4_xs", "q2_k")]
-    cases += [case("gqa_small", target, "f32") for target in ("v4", "v3w512", "v2")]
+    cases += [case("mixed", "v4", "f32"), case("iq4_xs", "v3", "f32"), case("q2_k", "v2", "f32")]
+    cases += [case("mqa_learned_small", "v3", "f32"), case("tiny_causal_lm", "v2", "f32")]
+    cases += [case("gqa_small", target, "f32") for target in ("v4", "v3w512")]
     cases += [case(model, "v3", "f32", fuse=False) for model in ("gqa_small", "q4_1")]
     # Prompts beyond a split of 256 positions, in every type of cache.
     cases += [case("gqa_small", "v3", "f32", kv, long=True) for kv in ("f32", "f16", "bf16")]
@@ -122,12 +122,20 @@ class Model:
             sequence = json.load(file)["sequences"][0]
         self.prompt, self.forced = sequence["prompt_ids"], sequence["ids"][:6]
         self.vocab = max(self.prompt + sequence["ids"]) + 1
+        self.known = {}
 
     def long_prompt(self):
         return [(7 * i * i + 3 * i + 1) % self.vocab for i in range(300)]
 
+    def interpreted(self, program, prompts, forced):
+        """What the interpreter computes; schedules of one arithmetic that differ in target share it."""
+        key = (program.arithmetic, json.dumps([prompts, forced]))
+        if key not in self.known:
+            self.known[key] = interpret(program.schedule, prompts, forced, program.path + ".wanted")
+        return self.known[key]
+
     def short_prompts(self):
-        return [[(31 * i * i + 17 * i + 5 * j) % self.vocab for j in range(1 + i % 3)] for i in range(12)]
+        return [[(31 * i * i + 17 * i + 5 * j) % self.vocab for j in range(1 + i % 3)] for i in range(10)]
 
 
 def joined(ids):
@@ -140,10 +148,13 @@ def logits_of(path):
     return [values[first:first + vocab] for first in range(0, len(values), vocab)]
 
 
-def interpret(schedule, prompt, forced, path):
-    run(["kvc-translate", "--interpret", "--rounded", schedule, f"--ids={joined(prompt)}",
-         f"--decode-ids={joined(forced)}", f"--logits={path}"])
-    return logits_of(path)
+def interpret(schedule, prompts, forced, path):
+    """The rows of logits of each sequence, by the f64 interpreter in rounded mode."""
+    run(["kvc-translate", "--interpret", "--rounded", schedule, *(f"--ids={joined(ids)}" for ids in prompts),
+         *(f"--decode-ids={joined(ids)}" for ids in forced), f"--logits={path}.npy"])
+    if len(prompts) == 1:
+        return [logits_of(f"{path}.npy")]
+    return [logits_of(f"{path}.{number}.npy") for number in range(len(prompts))]
 
 
 def row_error(ours, theirs):
@@ -179,6 +190,7 @@ class Program:
 
     def __init__(self, c, model, base):
         self.path, self.logits, self.schedule = base, base + ".npy", base + ".l4.mlir"
+        self.arithmetic = (c.activations, c.kv)
         cpu, width, _ = TARGETS[c.target]
         options = f"target-cpu={cpu} vector-width={width} activations={c.activations} kv-type={c.kv}"
         if not c.fuse:
@@ -216,7 +228,7 @@ def run_case(c, model, folder):
         raise RuntimeError("two workers with arenas of NaNs and chunks of 7 compute other bits")
     rounded = c.activations == "int8" or c.kv != "f32"
     if c.long:
-        theirs = interpret(program.schedule, prompt, model.forced[:-1], program.logits)
+        theirs = model.interpreted(program, [prompt], [model.forced[:-1]])[0]
         errors = [row_error(a, b) for a, b in zip(ours, theirs, strict=True)]
         # One sequence: its first turned rounding is in every row behind it.
         if not max(errors) <= (0.3 if c.activations == "int8" else 1e-3 if rounded else 2e-4):
@@ -226,12 +238,11 @@ def run_case(c, model, folder):
         text = run([sys.executable, os.path.join(ORACLE, "check_program.py"), model.record, program.path])
         found = text.strip().split(": ", 1)[1]
     else:
-        errors = []
         prompts = model.short_prompts()
-        for start, (ids, rows) in zip(prompts, program.batch(prompts, 2)):
-            theirs = interpret(program.schedule, start, ids[:-1], program.logits)
-            errors.append(max(row_error(a, b) for a, b in zip(rows, theirs, strict=True)))
-        errors = judge(errors, rounded)
+        results = program.batch(prompts, 2)
+        theirs = model.interpreted(program, prompts, [ids[:-1] for ids, _ in results])
+        errors = judge([max(row_error(a, b) for a, b in zip(rows, wanted, strict=True))
+                        for (_, rows), wanted in zip(results, theirs, strict=True)], rounded)
         found = (f"{len(errors)} prompts within {errors[-1]:.1e} of the interpreter, "
                  f"three quarters within {errors[(3 * len(errors) - 1) // 4]:.1e}")
     os.remove(program.path)
