@@ -17,8 +17,9 @@ config.environment["PATH"] = os.path.pathsep.join(
 # Scripts that make test files share their writers.
 config.environment["PYTHONPATH"] = os.path.join(config.test_source_root, "frontend")
 config.environment["PYTHONDONTWRITEBYTECODE"] = "1"
-# The tests of SmolLM2 itself are skipped where KVC_SMOLLM2 names no file.
-for name in ("KVC_SMOLLM2", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
+# The tests of SmolLM2 itself are skipped where KVC_SMOLLM2 names no file;
+# KVC_FULL=1 runs all of the matrix of generated code.
+for name in ("KVC_SMOLLM2", "KVC_FULL", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
