@@ -2,6 +2,8 @@
 #include "passes/Levels.h"
 #include "passes/Passes.h"
 
+#include "mlir/IR/IRMapping.h"
+
 using namespace mlir;
 using namespace kvc;
 

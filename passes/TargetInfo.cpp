@@ -1,6 +1,7 @@
 //===- TargetInfo.cpp - Processors by LLVM's tables -----------------------===//
 #include "passes/TargetInfo.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
