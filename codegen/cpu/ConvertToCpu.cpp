@@ -43,6 +43,7 @@ private:
   func::FuncOp function;
   int64_t lastId = 0;
 };
+} // namespace
 
 LogicalResult ProgramEmitter::emitDispatch(Emitter &e, DispatchOp dispatch,
                                            Value layer) {
@@ -126,6 +127,7 @@ LogicalResult ProgramEmitter::emit() {
   return success();
 }
 
+namespace {
 struct ConvertToCpuPass : kvc::cpu::impl::ConvertToCpuBase<ConvertToCpuPass> {
   using ConvertToCpuBase::ConvertToCpuBase;
 

@@ -65,6 +65,7 @@ private:
   Value scoreSpace, outputSpace;
   LogicalResult status = success();
 };
+} // namespace
 
 LogicalResult AttentionEmitter::emit() {
   auto read = attention.getQuery().getDefiningOp<ReadOp>();
@@ -318,8 +319,6 @@ void AttentionEmitter::emitValues(Value sequence, Value kvHead,
       }
   }
 }
-
-} // namespace
 
 LogicalResult kvc::cpu::emitAttention(DispatchContext &context,
                                       DispatchOp dispatch,

@@ -111,6 +111,7 @@ private:
   Activations activations = Activations::F32;
   LogicalResult status = success();
 };
+} // namespace
 
 LogicalResult LinearEmitter::collectSegments() {
   Operation *producer = linear.getInput().getDefiningOp();
@@ -272,7 +273,7 @@ void LinearEmitter::emitPanels(Segment &segment, Value unit, Value x, Value out,
   SmallVector<int64_t> classOf, formats;
   for (auto slice : segment.weight.getSlices().getAsRange<SliceAttr>()) {
     auto format = static_cast<int64_t>(slice.getFormat());
-    auto it = llvm::find(formats, format);
+    auto *it = llvm::find(formats, format);
     classOf.push_back(it - formats.begin());
     if (it == formats.end())
       formats.push_back(format);
@@ -384,8 +385,6 @@ LogicalResult LinearEmitter::emit() {
   }
   return status;
 }
-
-} // namespace
 
 LogicalResult kvc::cpu::emitLinear(DispatchContext &context,
                                    DispatchOp dispatch, LinearOp linear) {

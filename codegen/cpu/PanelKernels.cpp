@@ -16,11 +16,13 @@ PanelBlock::PanelBlock(Emitter &e, const PackedLayout &layout, Value block)
   if (info.table) {
     // Table entries are stored plus a bias that makes them unsigned.
     int count = 1 << info.codeBits;
-    int low = *std::min_element(info.table, info.table + count);
+    int low = 0;
+    for (int code = 0; code < count; ++code)
+      low = std::min(low, info.codeValue(code));
     bias = -low;
     largest = 0;
     for (int code = 0; code < count; ++code) {
-      table.push_back(static_cast<uint8_t>(info.table[code] + bias));
+      table.push_back(static_cast<uint8_t>(info.codeValue(code) + bias));
       largest = std::max<int>(largest, table.back());
     }
   } else {
