@@ -155,7 +155,7 @@ private:
     return sums;
   }
 
-  SmallVector<Value> emitBlocks(SmallVector<Value> sums) {
+  SmallVector<Value> emitBlocks(ArrayRef<Value> sums) {
     int64_t chunks = info.blockValues / 32;
     return e.loop(
         e.c(0), e.c(layout.blocks), 1, sums,
