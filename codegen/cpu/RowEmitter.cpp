@@ -15,12 +15,6 @@ void RowEmitter::begin(Value newRow, Value newFirstColumn, int64_t newColumns) {
   placed.clear();
 }
 
-bool RowEmitter::handles(Operation *op) {
-  return isa<ReadOp, WriteOp, StageOp, EmbedOp, AddPositionsOp, SelectRowsOp,
-             RmsNormOp, LayerNormOp, AddOp, MulOp, ActivationOp, QuantizeOp,
-             RopeOp, CacheAppendOp, ScoresOp, MaskedSoftmaxOp, ContextOp>(op);
-}
-
 LogicalResult RowEmitter::emit(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](ReadOp) { return success(); }) // an address only

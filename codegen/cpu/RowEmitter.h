@@ -40,9 +40,6 @@ public:
   /// writes that one.
   mlir::LogicalResult emit(mlir::Operation *op);
 
-  /// Whether this emitter has the op.
-  static bool handles(mlir::Operation *op);
-
   /// The first write or stage of `value` as f32: the value is computed right
   /// there. Null if it only lives between ops.
   static mlir::Operation *f32Slot(Value value);
