@@ -22,6 +22,9 @@ function(kvc_mlir_options target)
   kvc_target_options(${target})
   target_include_directories(${target} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
   target_compile_definitions(${target} PUBLIC ${LLVM_DEFINITIONS_LIST})
+  # The packaged LLVM is built with NDEBUG, and its headers lay classes out by it
+  # (llvm::Statistic): whoever includes them has to agree in every build type.
+  target_compile_definitions(${target} PUBLIC $<$<NOT:$<CONFIG:Release>>:NDEBUG>)
   target_compile_options(${target} PRIVATE -fno-exceptions -Wno-unused-parameter)
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     # The precompiled header carries MLIR's templates: 1.4 s a file, not 15 s.
