@@ -11,6 +11,23 @@ using namespace kvc::cpu;
 // Blocks
 //===----------------------------------------------------------------------===//
 
+Type kvc::cpu::plainElement(Emitter &e, Format format) {
+  return format == Format::F32   ? e.f32
+         : format == Format::F16 ? e.f16
+                                 : e.b.getBF16Type();
+}
+
+Value kvc::cpu::powerOfTwo(Emitter &e, Value exponent) {
+  // A normal f32 from exponent 2 on, below it two subnormals.
+  Type words = exponent.getType();
+  Value normal = e.shl(e.sub(exponent, e.splatInt(1, words)), 23);
+  Value subnormal =
+      arith::ShLIOp::create(e.b, e.loc, e.splatInt(0x200000, words), exponent);
+  Value bits =
+      e.select(e.less(exponent, e.splatInt(2, words)), subnormal, normal);
+  return e.bitcast(bits, isa<VectorType>(words) ? Type(e.vec(e.f32)) : e.f32);
+}
+
 PanelBlock::PanelBlock(Emitter &e, const PackedLayout &layout, Value block)
     : e(e), layout(layout), info(formatInfo(layout.format)), block(block) {
   if (info.table) {
@@ -37,16 +54,9 @@ PanelBlock::PanelBlock(Emitter &e, const PackedLayout &layout, Value block)
   if (layout.mOffset >= 0)
     m = halves(layout.mOffset);
   if (layout.exponentOffset >= 0) {
-    // 2^(e-128): a normal f32 from e = 2 on, below it two subnormals.
-    Value exponent = e.zext(
-        e.load(e.vec(e.i8), e.at(block, layout.exponentOffset), 1), e.i32);
-    VectorType words = e.vec(e.i32);
-    Value normal = e.shl(e.sub(exponent, e.splatInt(1, words)), 23);
-    Value subnormal = arith::ShLIOp::create(
-        e.b, e.loc, e.splatInt(0x200000, words), exponent);
-    Value bits =
-        e.select(e.less(exponent, e.splatInt(2, words)), subnormal, normal);
-    d = e.bitcast(bits, e.vec(e.f32));
+    d = powerOfTwo(
+        e, e.zext(e.load(e.vec(e.i8), e.at(block, layout.exponentOffset), 1),
+                  e.i32));
   }
 }
 
@@ -125,9 +135,7 @@ public:
 
 private:
   SmallVector<Value> emitPlain(SmallVector<Value> sums) {
-    Type element = layout.format == Format::F32   ? e.f32
-                   : layout.format == Format::F16 ? e.f16
-                                                  : e.b.getBF16Type();
+    Type element = plainElement(e, layout.format);
     int align = static_cast<int>(layout.elementBytes * e.lanes);
     auto step = [&](Value k, ValueRange sums) {
       SmallVector<Value> next;

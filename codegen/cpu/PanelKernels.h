@@ -46,6 +46,12 @@ private:
   std::map<std::string, mlir::func::FuncOp> functions;
 };
 
+/// The element type of a plain format.
+Type plainElement(Emitter &e, Format format);
+
+/// 2^(exponent - 128) as f32, of i32 exponents from 0 to 255, scalar or lanes.
+Value powerOfTwo(Emitter &e, Value exponent);
+
 /// The header of a packed block in registers, and what it says of its
 /// sub-blocks.
 class PanelBlock {

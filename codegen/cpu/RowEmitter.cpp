@@ -142,9 +142,7 @@ void RowEmitter::emitPanelRow(FlatSymbolRefAttr symbol, Value index,
                      e.mul(e.div(inUnit, lanes), layout.panelBytes));
 
   if (info.plain()) {
-    Type element = layout.format == Format::F32   ? e.f32
-                   : layout.format == Format::F16 ? e.f16
-                                                  : e.b.getBF16Type();
+    Type element = plainElement(e, layout.format);
     Value column = e.at(panel, e.mul(lane, layout.elementBytes));
     e.loop(e.c(0), e.c(layout.columns), 1, [&](Value k) {
       Value at = e.at(column, e.mul(k, layout.blockBytes));
@@ -169,13 +167,7 @@ void RowEmitter::emitPanelRow(FlatSymbolRefAttr symbol, Value index,
       d = half(layout.dOffset);
     } else {
       Value at = e.at(e.at(block, layout.exponentOffset), lane);
-      Value exponent = e.zext(e.load(e.i8, at, 1), e.i32);
-      Value normal = e.shl(e.sub(exponent, e.integer(1, e.i32)), 23);
-      Value subnormal = arith::ShLIOp::create(
-          e.b, e.loc, e.integer(0x200000, e.i32), exponent);
-      d = e.bitcast(
-          e.select(e.less(exponent, e.integer(2, e.i32)), subnormal, normal),
-          e.f32);
+      d = powerOfTwo(e, e.zext(e.load(e.i8, at, 1), e.i32));
     }
     Value m = layout.mOffset >= 0 ? half(layout.mOffset) : Value();
 
