@@ -31,6 +31,10 @@ bool checkProgram(const KvcProgramInfo &program, std::string &error) {
     return false;
   }
 
+  if (!program.device_code && (!program.prefill || !program.decode)) {
+    error = "the program has neither functions nor device code";
+    return false;
+  }
   constexpr int64_t most32 = std::numeric_limits<int32_t>::max();
   constexpr int64_t most64 = std::numeric_limits<int64_t>::max();
   struct Range {
@@ -47,6 +51,7 @@ bool checkProgram(const KvcProgramInfo &program, std::string &error) {
         Range{"attention_rows", program.attention_rows, 1, most32},
         Range{"vocab", program.vocab, 1, most32},
         Range{"max_context", program.max_context, 1, most32},
+        Range{"random_ranges", program.random_ranges, 0, most32},
         Range{"rope_tables", program.rope_tables, 0, 1024}}) {
     if (range.Value >= range.Least && range.Value <= range.Most)
       continue;

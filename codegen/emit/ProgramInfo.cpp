@@ -13,9 +13,10 @@ using llvm::Constant;
 static constexpr int64_t AttentionRows = 16;
 
 // The constant below lists the fields in the order of the header.
-static_assert(sizeof(KvcProgramInfo) == 160 &&
+static_assert(sizeof(KvcProgramInfo) == 184 &&
                   offsetof(KvcProgramInfo, weights_digest) == 64 &&
-                  offsetof(KvcProgramInfo, rope_table) == 152,
+                  offsetof(KvcProgramInfo, rope_table) == 152 &&
+                  offsetof(KvcProgramInfo, random_range) == 176,
               "change addProgramInfo with KvcProgramInfo");
 static_assert(sizeof(KvcRopeTable) == 24, "change ropeTable with KvcRopeTable");
 
@@ -30,6 +31,9 @@ public:
   }
   Constant *i64(uint64_t value) {
     return llvm::ConstantInt::get(llvm::Type::getInt64Ty(context), value);
+  }
+  Constant *null() {
+    return llvm::ConstantPointerNull::get(llvm::PointerType::get(context, 0));
   }
   Constant *real(double value) {
     return llvm::ConstantFP::get(llvm::Type::getDoubleTy(context), value);
@@ -55,7 +59,7 @@ private:
 
 Constant *InfoBuilder::ropeTable(const RopeTables &ropes) {
   if (ropes.entries().empty())
-    return llvm::ConstantPointerNull::get(llvm::PointerType::get(context, 0));
+    return null();
   std::vector<Constant *> tables;
   for (const RopeTables::Entry &entry : ropes.entries()) {
     llvm::ArrayRef<double> values = entry.invFreq.getValues();
@@ -105,6 +109,9 @@ llvm::Error kvc::addProgramInfo(llvm::Module &module, const SchedulePlan &plan,
       b.i64(ropes.floatsPerRow()),
       b.i64(ropes.entries().size()),
       b.ropeTable(ropes),
+      b.null(),
+      b.i64(0),
+      b.null(),
   });
   new llvm::GlobalVariable(module, info->getType(), /*isConstant=*/true,
                            llvm::GlobalValue::ExternalLinkage, info,

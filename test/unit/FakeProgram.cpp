@@ -176,4 +176,7 @@ const KvcProgramInfo kvc_program = {
     /*rope_floats=*/4,
     /*rope_tables=*/1,
     RopeTables,
+    /*device_code=*/nullptr,
+    /*random_ranges=*/0,
+    /*random_range=*/nullptr,
 };
