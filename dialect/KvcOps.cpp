@@ -434,6 +434,12 @@ LogicalResult QuantizeOp::verify() {
   return success();
 }
 
+LogicalResult RoundOp::verify() {
+  if (!getElement().isBF16() && !getElement().isF16())
+    return emitOpError("rounds to bf16 or f16, found ") << getElement();
+  return success();
+}
+
 LogicalResult LinearOp::verify() {
   if (getWeights().empty() || getWeights().size() != getOutputs().size())
     return emitOpError("has ") << getOutputs().size() << " results for "

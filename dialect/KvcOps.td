@@ -505,6 +505,23 @@ def Kvc_QuantizeOp : Kvc_Op<"quantize", [Pure, AllTypesMatch<["input", "result"]
   let hasVerifier = 1;
 }
 
+def Kvc_RoundOp : Kvc_Op<"round", [Pure, AllTypesMatch<["input", "result"]>]> {
+  let summary = "rounds each value to a 16-bit floating-point type";
+  let description = [{
+    result[r][i] = input[r][i] rounded to `bf16` or `f16`, to nearest, ties to even. The value stays an
+    f32 tensor; only what it holds is coarser. Input and result are [rows or outputs][...]. The
+    identity in exact mode. It marks what a matrix unit of 16-bit operands reads.
+
+    ```mlir
+    %r = kvc.round %n to bf16 : tensor<?x576xf32, #kvc.rows>
+    ```
+  }];
+  let arguments = (ins Kvc_RowsTensor:$input, TypeAttr:$element);
+  let results = (outs Kvc_RowsTensor:$result);
+  let assemblyFormat = "$input `to` $element attr-dict `:` type($input)";
+  let hasVerifier = 1;
+}
+
 def Kvc_LinearOp : Kvc_WeightUserOp<"linear", [Pure]> {
   let summary = "one or several linear maps of the same input";
   let description = [{

@@ -1,5 +1,4 @@
 //===- AttentionOps.cpp - Rotary positions, the cache, attention ----------===//
-#include "codegen/formats/HalfFloat.h"
 #include "dialect/reference/Interpreter.h"
 
 #include <cmath>
@@ -31,16 +30,6 @@ llvm::Error Interpreter::run(RopeOp op) {
   }
   set(op.getResult(), std::move(result));
   return llvm::Error::success();
-}
-
-/// The value a cache of elements `type` keeps of `value`.
-static double roundTo(Type type, double value) {
-  auto single = static_cast<float>(value);
-  if (type.isF16())
-    return floatFromHalf(halfFromFloat(single));
-  if (type.isBF16())
-    return floatFromBfloat(bfloatFromFloat(single));
-  return single;
 }
 
 llvm::Error Interpreter::run(CacheAppendOp op) {

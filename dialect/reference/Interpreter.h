@@ -29,8 +29,11 @@ struct Step {
 
 enum class Roundings {
   Exact,   // none: f64 throughout
-  Declared // the cache's element type and kvc.quantize round
+  Declared // the cache's element type, kvc.quantize and kvc.round round
 };
+
+/// `value` in f32, rounded to `type` (f32, f16 or bf16) as generated code does.
+double roundTo(mlir::Type type, double value);
 
 /// Runs a model's functions step after step. What a step appends to the cache
 /// the next ones read. The model must verify and stay alive.
@@ -68,6 +71,7 @@ private:
   llvm::Error run(MulOp op);
   llvm::Error run(ActivationOp op);
   llvm::Error run(QuantizeOp op);
+  llvm::Error run(RoundOp op);
   llvm::Error run(LinearOp op);
 
   // Attention and the cache (AttentionOps.cpp).

@@ -1,4 +1,5 @@
 //===- RowOps.cpp - Ops that work row by row ------------------------------===//
+#include "codegen/formats/HalfFloat.h"
 #include "dialect/reference/Interpreter.h"
 
 #include <cmath>
@@ -160,6 +161,27 @@ llvm::Error Interpreter::run(QuantizeOp op) {
   Tensor result = get(op.getInput());
   for (size_t i = 0; i < result.values.size(); i += 32)
     quantizeBlock(result.values.data() + i);
+  set(op.getResult(), std::move(result));
+  return llvm::Error::success();
+}
+
+double kvc::roundTo(Type type, double value) {
+  auto single = static_cast<float>(value);
+  if (type.isF16())
+    return floatFromHalf(halfFromFloat(single));
+  if (type.isBF16())
+    return floatFromBfloat(bfloatFromFloat(single));
+  return single;
+}
+
+llvm::Error Interpreter::run(RoundOp op) {
+  if (roundings == Roundings::Exact) {
+    set(op.getResult(), values[op.getInput()]);
+    return llvm::Error::success();
+  }
+  Tensor result = get(op.getInput());
+  for (double &value : result.values)
+    value = roundTo(op.getElement(), value);
   set(op.getResult(), std::move(result));
   return llvm::Error::success();
 }

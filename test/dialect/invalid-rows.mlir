@@ -147,6 +147,17 @@ kvc.model @m attributes {max_context = 8 : i64} {
 // -----
 
 kvc.model @m attributes {max_context = 8 : i64} {
+  kvc.forward @f(%t: tensor<?xi32, #kvc.rows>, %b: !kvc.batch) -> tensor<?x6xf32, #kvc.outputs> {
+    %l = kvc.read slot<logits, offset = 0, stride = 24, f32> : tensor<?x6xf32, #kvc.outputs>
+    // expected-error@+1 {{rounds to bf16 or f16, found 'f32'}}
+    %y = kvc.round %l to f32 : tensor<?x6xf32, #kvc.outputs>
+    kvc.return %l : tensor<?x6xf32, #kvc.outputs>
+  }
+}
+
+// -----
+
+kvc.model @m attributes {max_context = 8 : i64} {
   kvc.source @s {seed = 1 : i64}
   kvc.weight @m : !kvc.weight<1x6x64> = [#kvc.slice<@s, f32, 0, "m", [0.0, 1.0]>]
   kvc.forward @f(%t: tensor<?xi32, #kvc.rows>, %b: !kvc.batch) -> tensor<?x6xf32, #kvc.outputs> {

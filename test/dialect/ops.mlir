@@ -136,7 +136,9 @@ kvc.model @l3 attributes {max_context = 8 : i64} {
         %q = kvc.read slot<rows, offset = 0, stride = 256, f32> : tensor<?x4x16xf32, #kvc.rows>
         // CHECK: kvc.attention %{{.*}}, @kv[%{{.*}}], %[[BATCH]] {scale = 2.500000e-01 : f64} : tensor<?x4x16xf32, #kvc.rows>
         %c = kvc.attention %q, @kv[%layer], %batch {scale = 0.25 : f64} : tensor<?x4x16xf32, #kvc.rows>
-        %c8 = kvc.quantize %c : tensor<?x4x16xf32, #kvc.rows>
+        // CHECK: kvc.round %{{.*}} to f16 : tensor<?x4x16xf32, #kvc.rows>
+        %c16 = kvc.round %c to f16 : tensor<?x4x16xf32, #kvc.rows>
+        %c8 = kvc.quantize %c16 : tensor<?x4x16xf32, #kvc.rows>
         // CHECK: kvc.write %{{.*}}, slot<rows, offset = 256, stride = 128, q8> : tensor<?x4x16xf32, #kvc.rows>
         kvc.write %c8, slot<rows, offset = 256, stride = 128, q8> : tensor<?x4x16xf32, #kvc.rows>
       }
