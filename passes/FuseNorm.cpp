@@ -56,7 +56,7 @@ void FuseNormPass::fuse(ProgramOp program) {
       continue;
     llvm::SmallVector<Operation *> ops = {norm};
     Operation *user = onlyUser(result);
-    if (isa_and_present<QuantizeOp>(user)) {
+    if (isRounding(user)) {
       ops.push_back(user);
       user = onlyUser(user->getResult(0));
     }

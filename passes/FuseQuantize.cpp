@@ -29,12 +29,15 @@ private:
 
 } // namespace
 
-/// An op whose kernel can round what it makes: an attention, a norm, or an
-/// activation on the tile of its linear.
-static bool canRound(Operation *producer) {
+/// An op whose kernel can round what it makes: an attention, a norm, an
+/// activation on the tile of its linear, the queries of an attention.
+static bool canRound(Operation *producer, Operation *rounding) {
   if (isa_and_present<AttentionOp, RmsNormOp, LayerNormOp>(producer))
     return true;
-  if (!isa_and_present<MulOp, ActivationOp>(producer))
+  if (!isa_and_present<LinearOp, RopeOp, MulOp, ActivationOp>(producer))
+    return false;
+  if (isa<LinearOp, RopeOp>(producer) &&
+      attentionPart(rounding->getResult(0)) != AttentionPart::Query)
     return false;
   auto kernel = dyn_cast<KernelOp>(kernelOf(producer));
   return kernel && isa_and_present<LinearOp>(kernel.getAnchor());
@@ -42,23 +45,27 @@ static bool canRound(Operation *producer) {
 
 void FuseQuantizePass::fuse(ProgramOp program) {
   IRRewriter rewriter(&getContext());
-  llvm::SmallVector<QuantizeOp> quantizes;
-  program.walk([&](QuantizeOp op) { quantizes.push_back(op); });
-  for (QuantizeOp quantize : quantizes) {
-    if (isa<KernelOp>(quantize->getParentOp()))
+  llvm::SmallVector<Operation *> roundings;
+  program.walk([&](Operation *op) {
+    if (isRounding(op))
+      roundings.push_back(op);
+  });
+  for (Operation *rounding : roundings) {
+    if (isa<KernelOp>(rounding->getParentOp()))
       continue;
-    Operation *producer = resolve(quantize.getInput()).getDefiningOp();
-    if (canRound(producer) && fuseIntoKernel(rewriter, {producer, quantize})) {
+    Operation *producer = resolve(rounding->getOperand(0)).getDefiningOp();
+    if (canRound(producer, rounding) &&
+        fuseIntoKernel(rewriter, {producer, rounding})) {
       ++numFused;
       continue;
     }
-    auto type = cast<RankedTensorType>(quantize.getType());
+    auto type = cast<RankedTensorType>(rounding->getResult(0).getType());
     if (program.getPhase() != Phase::Decode &&
         !isa<OutputsAttr>(type.getEncoding()))
       continue;
-    auto users = usersOf(quantize);
+    auto users = usersOf(rounding->getResult(0));
     if (users.size() == 1 && isa<LinearOp>(users.front()) &&
-        fuseIntoKernel(rewriter, {quantize, users.front()}))
+        fuseIntoKernel(rewriter, {rounding, users.front()}))
       ++numFused;
   }
 }

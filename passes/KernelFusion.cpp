@@ -57,16 +57,22 @@ static Roles findRoles(ArrayRef<Operation *> ops) {
   return roles;
 }
 
+bool kvc::isRounding(Operation *op) {
+  return isa_and_present<QuantizeOp, RoundOp>(op);
+}
+
 static bool isSlotOp(Operation *op) {
   return isa<ReadOp, WriteOp, StageOp>(op);
 }
 
 static bool runsOnRows(Operation *op) {
-  return isa<SelectRowsOp, AddOp, RmsNormOp, LayerNormOp, QuantizeOp>(op);
+  return isa<SelectRowsOp, AddOp, RmsNormOp, LayerNormOp, QuantizeOp, RoundOp>(
+      op);
 }
 
 static bool runsOnTiles(Operation *op) {
-  return isa<AddOp, MulOp, ActivationOp, RopeOp, CacheAppendOp, QuantizeOp>(op);
+  return isa<AddOp, MulOp, ActivationOp, RopeOp, CacheAppendOp>(op) ||
+         isRounding(op);
 }
 
 static std::string nameOf(Operation *op) {
@@ -103,7 +109,7 @@ static std::string epilogueError(Operation *op, Operation *anchor,
                                  const Roles &roles) {
   if (isSlotOp(op))
     return {};
-  if (!runsOnTiles(op) || (isa<AttentionOp>(anchor) && !isa<QuantizeOp>(op)))
+  if (!runsOnTiles(op) || (isa<AttentionOp>(anchor) && !isRounding(op)))
     return nameOf(op) + " cannot run on the tiles of " + nameOf(anchor);
   if (auto quantize = dyn_cast<QuantizeOp>(op)) {
     auto type = cast<RankedTensorType>(quantize.getType());
@@ -165,8 +171,8 @@ std::string kvc::kernelError(ArrayRef<Operation *> ops) {
 AttentionPart kvc::attentionPart(Value value) {
   for (Operation *user : usersOf(value)) {
     AttentionPart part = AttentionPart::None;
-    if (auto rope = dyn_cast<RopeOp>(user))
-      part = attentionPart(rope.getResult());
+    if (isa<RopeOp, RoundOp>(user))
+      part = attentionPart(user->getResult(0));
     else if (isa<ScoresOp, AttentionOp>(user))
       part = AttentionPart::Query;
     else if (auto append = dyn_cast<CacheAppendOp>(user))
@@ -205,8 +211,8 @@ static llvm::StringRef linearName(LinearOp linear) {
       return "up";
   }
   Value input = resolve(linear.getInput());
-  if (auto quantize = input.getDefiningOp<QuantizeOp>())
-    input = resolve(quantize.getInput());
+  if (Operation *rounding = input.getDefiningOp(); isRounding(rounding))
+    input = resolve(rounding->getOperand(0));
   Operation *producer = input.getDefiningOp();
   if (isa_and_present<AttentionOp, ContextOp>(producer))
     return "out";

@@ -12,10 +12,10 @@
 //
 //   anchor     prologue                          epilogue
 //   linear     select_rows add rms_norm          add mul activation rope
-//              layer_norm quantize               cache_append quantize
-//   attention  (none)                            quantize
+//              layer_norm quantize round         cache_append quantize round
+//   attention  (none)                            quantize round
 //   (none)     one op of any kind, or a chain of add mul activation
-//              select_rows rms_norm layer_norm quantize on whole rows
+//              select_rows rms_norm layer_norm quantize round on whole rows
 //
 // A quantize in an epilogue needs tiles of whole blocks: heads of a multiple
 // of 32 values. Slot ops (read, write, stage) may stand in any kernel.
@@ -41,8 +41,11 @@ llvm::SmallVector<mlir::Operation *> usersOf(mlir::Value value);
 /// The kernel around `op`, or `op` itself where there is none.
 mlir::Operation *kernelOf(mlir::Operation *op);
 
-/// What a value, perhaps rotated, is to an attention: not a part of one, its
-/// queries, the keys or the values of its cache.
+/// A quantize or a round; false for null.
+bool isRounding(mlir::Operation *op);
+
+/// What a value, perhaps rotated or rounded, is to an attention: not a part of
+/// one, its queries, the keys or the values of its cache.
 enum class AttentionPart { None, Query, Key, Value };
 AttentionPart attentionPart(mlir::Value value);
 

@@ -234,8 +234,9 @@ def FuseNorm : Kvc_FusionPass<"kvc-fuse-norm"> {
 def FuseQuantize : Kvc_FusionPass<"kvc-fuse-quantize"> {
   let summary = "activations are rounded where they are made";
   let description = [{
-    A `kvc.quantize` goes into the kernel that makes its input: an attention whose heads are whole
-    blocks of 32, the activation of a feed-forward, a norm. Otherwise it becomes the
+    A `kvc.quantize` or a `kvc.round` goes into the kernel that makes its input: an attention (for
+    `kvc.quantize` one whose heads are whole blocks of 32), the activation of a feed-forward, a norm, the
+    projection of an attention's queries. Otherwise it becomes the
     prologue of its linear where rows are few (decode, output rows), or stays a kernel of its own.
 
     ```mlir

@@ -66,3 +66,58 @@ kvc.model @small_heads attributes {max_context = 32 : i64} {
     kvc.return %r : tensor<?x64xf32, #kvc.outputs>
   }
 }
+
+// -----
+
+// A round needs no blocks: heads of 12 are rounded where they are made, and so are an attention's queries. What
+// else a rotation or a linear makes is not.
+// CHECK-LABEL: kvc.model @round
+kvc.model @round attributes {max_context = 32 : i64} {
+  kvc.source @seed {seed = 1 : i64}
+  kvc.weight @embd : !kvc.weight<1x24x24> = [#kvc.slice<@seed, f32, 0, "embd", [0.0, 1.0]>]
+  kvc.weight @n : !kvc.weight<1x24> = [#kvc.slice<@seed, f32, 0, "n", [1.0, 0.1]>]
+  kvc.cache @kv : !kvc.cache<layers = 1, kv_heads = 1, head_dim = 12, type = f16, page = 16, split = 32>
+  kvc.program @prefill(%tokens: tensor<?xi32, #kvc.rows>, %batch: !kvc.batch) -> tensor<?x24xf32, #kvc.outputs> attributes {phase = #kvc.phase<prefill>} {
+    // CHECK: kvc.kernel "norm"
+    // CHECK-NEXT: %[[N:.*]] = kvc.rms_norm
+    // CHECK-NEXT: %[[NR:.*]] = kvc.round %[[N]] to bf16
+    // CHECK-NEXT: kvc.yield %[[NR]]
+    %x = kvc.embed %tokens, @embd : (tensor<?xi32, #kvc.rows>) -> tensor<?x24xf32, #kvc.rows>
+    %n = kvc.rms_norm %x, @n {eps = 1.0e-5 : f64} : tensor<?x24xf32, #kvc.rows>
+    %nr = kvc.round %n to bf16 : tensor<?x24xf32, #kvc.rows>
+    // CHECK: kvc.kernel "q"
+    // CHECK-NEXT: %[[Q:.*]] = kvc.linear
+    // CHECK-NEXT: %[[QT:.*]] = kvc.rope %[[Q]]
+    // CHECK-NEXT: %[[QR:.*]] = kvc.round %[[QT]] to f16
+    // CHECK-NEXT: kvc.yield %[[QR]]
+    %qt = kvc.kernel "q" -> tensor<?x2x12xf32, #kvc.rows> {
+      %0 = kvc.linear %nr, [@embd] : (tensor<?x24xf32, #kvc.rows>) -> tensor<?x2x12xf32, #kvc.rows>
+      %1 = kvc.rope %0, %batch {layout = #kvc.rope_layout<half>, inv_freq = #kvc.reals<[1.0]>} : tensor<?x2x12xf32, #kvc.rows>
+      kvc.yield %1 : tensor<?x2x12xf32, #kvc.rows>
+    }
+    %qr = kvc.round %qt to f16 : tensor<?x2x12xf32, #kvc.rows>
+    // CHECK: kvc.kernel "attention"
+    // CHECK-NEXT: %[[A:.*]] = kvc.attention
+    // CHECK-NEXT: %[[AR:.*]] = kvc.round %[[A]] to bf16
+    // CHECK-NEXT: kvc.yield %[[AR]]
+    %c = kvc.attention %qr, @kv, %batch {scale = 0.5 : f64} : tensor<?x2x12xf32, #kvc.rows>
+    %cr = kvc.round %c to bf16 : tensor<?x2x12xf32, #kvc.rows>
+    // CHECK: kvc.kernel "out"
+    // CHECK-NEXT: %[[O:.*]] = kvc.linear
+    // CHECK-NEXT: kvc.yield %[[O]]
+    // CHECK: kvc.round %{{.*}} to bf16
+    %o = kvc.kernel "out" -> tensor<?x24xf32, #kvc.rows> {
+      %0 = kvc.linear %cr, [@embd] : (tensor<?x2x12xf32, #kvc.rows>) -> tensor<?x24xf32, #kvc.rows>
+      kvc.yield %0 : tensor<?x24xf32, #kvc.rows>
+    }
+    %or = kvc.round %o to bf16 : tensor<?x24xf32, #kvc.rows>
+    %d = kvc.linear %or, [@embd] : (tensor<?x24xf32, #kvc.rows>) -> tensor<?x24xf32, #kvc.rows>
+    %r = kvc.select_rows %d, %batch : (tensor<?x24xf32, #kvc.rows>) -> tensor<?x24xf32, #kvc.outputs>
+    // CHECK: kvc.kernel "head"
+    // CHECK-NEXT: %[[RR:.*]] = kvc.round
+    // CHECK-NEXT: kvc.linear %[[RR]]
+    %rr = kvc.round %r to bf16 : tensor<?x24xf32, #kvc.outputs>
+    %l = kvc.linear %rr, [@embd] : (tensor<?x24xf32, #kvc.outputs>) -> tensor<?x24xf32, #kvc.outputs>
+    kvc.return %l : tensor<?x24xf32, #kvc.outputs>
+  }
+}
