@@ -27,7 +27,7 @@ LogicalResult RowEmitter::emit(Operation *op) {
       .Case([&](SelectRowsOp op) { return emitSelectRows(op); })
       .Case<RmsNormOp, LayerNormOp>(
           [&](Operation *op) { return emitNorm(op), success(); })
-      .Case<AddOp, MulOp, ActivationOp>(
+      .Case<AddOp, MulOp, ActivationOp, RoundOp>(
           [&](Operation *op) { return emitElementwise(op), success(); })
       .Case([&](QuantizeOp op) { return emitQuantize(op); })
       .Case([&](RopeOp op) { return emitRope(op), success(); })
@@ -317,6 +317,8 @@ void RowEmitter::emitElementwise(Operation *op) {
       result = e.addf(xs[0], xs[1]);
     } else if (isa<MulOp>(op)) {
       result = e.mulf(xs[0], xs[1]);
+    } else if (auto round = dyn_cast<RoundOp>(op)) {
+      result = e.widen(e.narrow(xs[0], round.getElement()));
     } else {
       switch (cast<ActivationOp>(op).getKind()) {
       case ActivationKind::Silu:
