@@ -31,7 +31,7 @@ def Kvc_ModelOp : Kvc_Op<"model", [IsolatedFromAbove, NoTerminator, NoRegionArgu
     `vocab_tokens` the ids a tokenizer can decode (rows of the head beyond it are
     padding and never sampled). `tokenizer`, if present, names the source that
     holds one. `target` is set when a target has been chosen; `activations`
-    (`f32` or `int8`) then says what linears multiply. `weights_bytes`, set by
+    (`f32`, `bf16` or `int8`) then says what linears multiply. `weights_bytes`, set by
     `kvc-pack-weights`, is the size in bytes of the arena that holds the packed weights.
 
     ```mlir

@@ -32,7 +32,7 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
                              llvm::cl::desc("cache element: f32, f16 or bf16"),
                              llvm::cl::init("f16")};
   Option<std::string> activations{*this, "activations",
-                                  llvm::cl::desc("f32 or int8"),
+                                  llvm::cl::desc("f32, bf16 or int8"),
                                   llvm::cl::init("int8")};
   Option<int64_t> ctx{
       *this, "ctx", llvm::cl::desc("positions to compile for; 0: the model's"),

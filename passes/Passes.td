@@ -40,7 +40,7 @@ def SetTarget : Kvc_Pass<"kvc-set-target"> {
            "register width in bits that tiles are written for; 0: the widest the processor has">,
     Option<"kvType", "kv-type", "std::string", "\"f16\"", "element type of the cache: f32, f16 or bf16">,
     Option<"activations", "activations", "std::string", "\"int8\"",
-           "what block-quantised weights are multiplied with: f32 or int8">,
+           "what linears multiply: f32, bf16, or int8 where weights are block-quantised">,
     Option<"ctx", "ctx", "int64_t", "0", "positions to compile for; 0: the model's own">,
   ];
 }
@@ -63,12 +63,14 @@ def SplitPhases : Kvc_Pass<"kvc-split-phases"> {
 }
 
 def QuantizeActivations : Kvc_Pass<"kvc-quantize-activations"> {
-  let summary = "marks where activations are rounded to 8 bits";
+  let summary = "marks where activations are rounded to 8 or 16 bits";
   let description = [{
     If the model's `activations` is `int8`: each linear whose weights are
     block-quantised in every layer reads its input through a `kvc.quantize`, one for
     each distinct input. A linear with an f32, f16 or bf16 weight in any layer keeps f32
-    activations. Nothing else in the compiler decides where roundings stand.
+    activations. If it is `bf16`: each linear reads its input through a `kvc.round` to bf16, and each
+    attention its query through one to the cache's element type, unless that is f32.
+    Nothing else in the compiler decides where roundings stand.
 
     ```mlir
     %q = kvc.linear %n, [@attn_q][%layer] : ...

@@ -1,4 +1,4 @@
-//===- QuantizeActivations.cpp - Where activations become 8 bits ----------===//
+//===- QuantizeActivations.cpp - Where activations become 8 or 16 bits ----===//
 #include "passes/Levels.h"
 #include "passes/Passes.h"
 
@@ -37,9 +37,42 @@ public:
       return signalPassFailure();
     if (model.getActivations() == "int8")
       model.walk([&](LinearOp linear) { quantizeInput(linear); });
+    if (model.getActivations() == "bf16")
+      model.walk([&](Operation *op) { roundInput(op); });
   }
 
 private:
+  static Type elementOf(Operation *op, FlatSymbolRefAttr cache) {
+    return lookupCache(op, cache).getCacheType().getType();
+  }
+
+  /// A linear's input, and a query as the keys it meets are kept.
+  void roundInput(Operation *op) {
+    Type element;
+    if (isa<LinearOp>(op)) {
+      element = BFloat16Type::get(&getContext());
+    } else if (auto scores = dyn_cast<ScoresOp>(op)) {
+      element = elementOf(scores, scores.getCacheAttr());
+    } else if (auto attention = dyn_cast<AttentionOp>(op)) {
+      element = elementOf(attention, attention.getCacheAttr());
+    }
+    if (!element || element.isF32())
+      return;
+    OpOperand &use = op->getOpOperand(0);
+    Value input = use.get();
+    auto before = input.getDefiningOp<RoundOp>();
+    if (before && before.getElement() == element)
+      return;
+    RoundOp &round = rounded[{input, element}];
+    if (!round) {
+      OpBuilder builder(op);
+      builder.setInsertionPointAfterValue(input);
+      round = RoundOp::create(builder, op->getLoc(), input, element);
+      ++numQuantized;
+    }
+    use.set(round);
+  }
+
   void quantizeInput(LinearOp linear) {
     Value input = linear.getInput();
     if (input.getDefiningOp<QuantizeOp>() || !hasQuantizedWeights(linear))
@@ -55,6 +88,7 @@ private:
   }
 
   llvm::DenseMap<Value, QuantizeOp> quantized;
+  llvm::DenseMap<std::pair<Value, Type>, RoundOp> rounded;
 };
 
 } // namespace

@@ -43,9 +43,9 @@ private:
     if (!element)
       return ruleError(model)
              << "kv-type is f32, f16 or bf16, found '" << kvType << "'";
-    if (activations != "f32" && activations != "int8")
-      return ruleError(model)
-             << "activations is f32 or int8, found '" << activations << "'";
+    if (activations != "f32" && activations != "int8" && activations != "bf16")
+      return ruleError(model) << "activations is f32, bf16 or int8, found '"
+                              << activations << "'";
     int64_t made = static_cast<int64_t>(model.getMaxContext());
     if (ctx < 0 || ctx > made)
       return ruleError(model)

@@ -29,7 +29,7 @@
 // ARCH: error: 'kvc.model' op target 'abacus' is not known; the target is cpu
 // WIDTH: error: 'kvc.model' op vector-width is 128, 256, 512 or 1024, found 100
 // KV: error: 'kvc.model' op kv-type is f32, f16 or bf16, found 'q8'
-// ACT: error: 'kvc.model' op activations is f32 or int8, found 'int4'
+// ACT: error: 'kvc.model' op activations is f32, bf16 or int8, found 'int4'
 // CTX: error: 'kvc.model' op ctx must be from 1 to the 32 positions the model was made for, found
 kvc.model @m attributes {max_context = 32 : i64} {
   // CHECK: kvc.cache @kv {{.*}}type = bf16, page = 16

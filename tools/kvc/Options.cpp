@@ -52,7 +52,7 @@ static void addCompileOptions(CLI::App &app, CompileChoices &choices,
       ->group(group);
   app.add_option("--activations", choices.activations,
                  "What quantised weights are multiplied with")
-      ->check(CLI::IsMember({"f32", "int8"}))
+      ->check(CLI::IsMember({"f32", "bf16", "int8"}))
       ->capture_default_str()
       ->group(group);
   app.add_option("--sanitize", choices.sanitize,

@@ -63,6 +63,9 @@ def quick_cases():
     cases += [case("mqa_learned_small", "v3", "f32"), case("tiny_causal_lm", "v2", "f32")]
     cases += [case("gqa_small", target, "f32") for target in ("v4", "v3w512")]
     cases += [case(model, "v3", "f32", fuse=False) for model in ("gqa_small", "q4_1")]
+    # Rounded to 16 bits where matrix units would read them, over weights of every kind.
+    cases += [case("gqa_small", "v3", "bf16", "f16"), case("mqa_learned_small", "v4", "bf16", "bf16"),
+              case("q8_0", "v3w512", "bf16", "f16"), case("q4_1", "v4", "bf16", "f16"), case("gqa_small", "v3", "bf16", "f16", fuse=False)]
     # Prompts beyond a split of 256 positions, in every type of cache.
     cases += [case("gqa_small", "v3", "f32", kv, long=True) for kv in ("f32", "f16", "bf16")]
     cases += [case("q4_1", "v4", "int8", "f16", long=True), case("q4_1", "v3w512", "int8", "f16", long=True)]
@@ -164,7 +167,7 @@ def row_error(ours, theirs):
     return max(math.inf if math.isnan(a) else abs(a - b) for a, b in zip(ours, theirs)) / deviation
 
 
-def judge(errors, rounded):
+def judge(errors, activations, rounded):
     """Sequences' errors against the f64 interpreter that rounds at the same places.
 
     Sums of f32 are off by some 1e-7 of what they add. Without roundings in
@@ -175,10 +178,11 @@ def judge(errors, rounded):
     them, a few hundredths of their deviation. It is rare: about one value in
     10000. So most sequences of a few tokens have none, and must be as exact as
     sums are; what is wrong in kind, a scale, a sign, a code's place, moves
-    every one of them.
+    every one of them. bf16 activations turn more often, since each value
+    rounds by itself: there the best sequence must be exact.
     """
     errors = sorted(errors)
-    most = errors[(3 * len(errors) - 1) // 4]
+    most = errors[0] if activations == "bf16" else errors[(3 * len(errors) - 1) // 4]
     if not most <= (5e-5 if rounded else 2e-4) or not errors[-1] <= (0.3 if rounded else 2e-4):
         raise RuntimeError("differs from the interpreter by (parts of the deviation) "
                            + ", ".join(f"{error:.1e}" for error in errors))
@@ -226,7 +230,7 @@ def run_case(c, model, folder):
     again = program.execute(prompt, model.forced, ["--threads=2", "--prefill-chunk=7"], {"KVC_POISON": "1"})
     if again != bits:
         raise RuntimeError("two workers with arenas of NaNs and chunks of 7 compute other bits")
-    rounded = c.activations == "int8" or c.kv != "f32"
+    rounded = c.activations != "f32" or c.kv != "f32"
     if c.long:
         theirs = model.interpreted(program, [prompt], [model.forced[:-1]])[0]
         errors = [row_error(a, b) for a, b in zip(ours, theirs, strict=True)]
@@ -242,7 +246,7 @@ def run_case(c, model, folder):
         results = program.batch(prompts, 2)
         theirs = model.interpreted(program, prompts, [ids[:-1] for ids, _ in results])
         errors = judge([max(row_error(a, b) for a, b in zip(rows, wanted, strict=True))
-                        for (_, rows), wanted in zip(results, theirs, strict=True)], rounded)
+                        for (_, rows), wanted in zip(results, theirs, strict=True)], c.activations, rounded)
         found = (f"{len(errors)} prompts within {errors[-1]:.1e} of the interpreter, "
                  f"three quarters within {errors[(3 * len(errors) - 1) // 4]:.1e}")
     os.remove(program.path)
