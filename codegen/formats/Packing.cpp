@@ -1,4 +1,5 @@
 #include "codegen/formats/Packing.h"
+#include "codegen/formats/CodeBits.h"
 #include "codegen/formats/HalfFloat.h"
 
 #include <algorithm>
@@ -14,26 +15,6 @@ static int64_t divideUp(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
 static int64_t alignUp(int64_t value, int64_t alignment) {
   return divideUp(value, alignment) * alignment;
-}
-
-static void splitCodeBits(PackedLayout &layout, int codeBits) {
-  switch (codeBits) {
-  case 3:
-    layout.lowBits = 2;
-    layout.highBits = 1;
-    return;
-  case 5:
-    layout.lowBits = 4;
-    layout.highBits = 1;
-    return;
-  case 6:
-    layout.lowBits = 4;
-    layout.highBits = 2;
-    return;
-  default: // 2, 4 and 8 divide a byte
-    layout.lowBits = codeBits;
-    layout.highBits = 0;
-  }
 }
 
 // A bound, not exact: twice the bytes of the file's form, plus 64 a row for
@@ -102,7 +83,9 @@ PackedLayout kvc::packedLayout(Format format, int64_t n, int64_t k, int lanes,
     plane(layout.elementBytes * lanes);
     layout.codeAlignment = layout.elementBytes * lanes;
   } else {
-    splitCodeBits(layout, info.codeBits);
+    CodeBits bits = splitCodeBits(info.codeBits);
+    layout.lowBits = bits.low;
+    layout.highBits = bits.high;
     if (info.scale == ScaleKind::E8M0)
       layout.exponentOffset = plane(lanes);
     else
