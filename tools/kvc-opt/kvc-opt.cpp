@@ -1,5 +1,6 @@
 //===- kvc-opt.cpp - Runs passes over kvc IR ------------------------------===//
 #include "codegen/cpu/Passes.h"
+#include "codegen/nvptx/Passes.h"
 #include "dialect/KvcDialect.h"
 #include "passes/Passes.h"
 
@@ -16,11 +17,12 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<kvc::KvcDialect, mlir::arith::ArithDialect,
                   mlir::func::FuncDialect, mlir::LLVM::LLVMDialect,
-                  mlir::math::MathDialect, mlir::scf::SCFDialect,
-                  mlir::vector::VectorDialect>();
+                  mlir::math::MathDialect, mlir::NVVM::NVVMDialect,
+                  mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
   mlir::registerTransformsPasses();
   kvc::registerPassesAndPipeline();
   kvc::cpu::registerCpuPasses();
+  kvc::nvptx::registerNvptxPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(
       argc, argv, "kvc-opt: runs passes over kvc IR\n", registry));
 }

@@ -4,6 +4,7 @@
 // models are paths (a file is mapped, a spec names other files) and outputs
 // must appear whole or not at all.
 #include "codegen/emit/Executable.h"
+#include "codegen/emit/Ptx.h"
 #include "dialect/KvcDialect.h"
 #include "dialect/reference/Interpret.h"
 #include "frontend/ImportGguf.h"
@@ -34,7 +35,8 @@ enum class Action {
   ToObject,
   ToWeights,
   ToExecutable,
-  ToPlan
+  ToPlan,
+  ToPtx
 };
 } // namespace
 
@@ -60,7 +62,9 @@ static cl::opt<Action> action(
                           "a schedule to a native program"),
                clEnumValN(Action::ToPlan, "kvc-to-plan",
                           "a schedule to its plan: bytes and FLOPs by kernel, "
-                          "as JSON")));
+                          "as JSON"),
+               clEnumValN(Action::ToPtx, "kvc-to-ptx",
+                          "a schedule to the PTX of its kernels (cuda)")));
 static cl::opt<std::string> inputPath(cl::Positional, cl::desc("INPUT"),
                                       cl::cat(category));
 static cl::opt<std::string>
@@ -87,6 +91,14 @@ static cl::opt<bool> optimizeCode(
     "optimize",
     cl::desc("run LLVM's optimisations (true); false shows what goes in"),
     cl::init(true), cl::cat(emitCategory));
+static cl::opt<std::string>
+    chip("chip",
+         cl::desc("the GPU that --kvc-to-ptx is for (the target's own)"),
+         cl::value_desc("sm_90"), cl::cat(emitCategory));
+static cl::opt<int>
+    ptxVersion("ptx-version",
+               cl::desc("PTX ISA version times ten (the oldest for the chip)"),
+               cl::value_desc("80"), cl::init(0), cl::cat(emitCategory));
 static cl::OptionCategory interpretCategory("Options of --interpret");
 static cl::list<std::string>
     promptIds("ids",
@@ -235,6 +247,21 @@ static Error writeCode(ModuleOp module, SourceFiles &sources) {
   return output->commit();
 }
 
+static Error writePtx(ModuleOp module) {
+  PtxOptions options;
+  options.chip = chip;
+  options.ptxVersion = ptxVersion;
+  options.optimize = optimizeCode;
+  Expected<DeviceCode> code = DeviceCode::create(module, options);
+  if (!code)
+    return inInput(code.takeError());
+  Expected<OutputFile> output = OutputFile::create(outputPath);
+  if (!output)
+    return output.takeError();
+  output->os() << code->ptx;
+  return output->commit();
+}
+
 static Error writePlan(ModuleOp module) {
   Expected<ModelOp> model = findScheduledModel(module);
   if (!model)
@@ -270,6 +297,8 @@ static Error emitFile(MLIRContext &context, const char *toolPath) {
   switch (action) {
   case Action::ToPlan:
     return writePlan(**module);
+  case Action::ToPtx:
+    return writePtx(**module);
   case Action::ToWeights:
     return writeWeights(**module, sources);
   case Action::ToExecutable: {

@@ -1,0 +1,178 @@
+//===- Ptx.cpp ------------------------------------------------------------===//
+#include "codegen/emit/Ptx.h"
+#include "codegen/emit/Object.h"
+#include "codegen/nvptx/NvptxTarget.h"
+#include "codegen/nvptx/Passes.h"
+
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace mlir;
+using namespace kvc;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+using llvm::Twine;
+
+static Error ptxError(const Twine &message) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+}
+
+static Expected<std::unique_ptr<llvm::TargetMachine>>
+createMachine(const nvptx::NvptxTarget &target, int ptxVersion) {
+  LLVMInitializeNVPTXTargetInfo();
+  LLVMInitializeNVPTXTarget();
+  LLVMInitializeNVPTXTargetMC();
+  LLVMInitializeNVPTXAsmPrinter();
+  // Addresses of shared memory have 32 bits. The switch is the only way to say
+  // so; nothing else in this process makes code for a GPU.
+  auto &switches = llvm::cl::getRegisteredOptions();
+  if (auto found = switches.find("nvptx-short-ptr"); found != switches.end())
+    static_cast<llvm::cl::opt<bool> *>(found->second)->setValue(true);
+
+  llvm::Triple triple("nvptx64-nvidia-cuda");
+  std::string error;
+  const llvm::Target *found = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!found)
+    return ptxError(error);
+  // The driver must know the version: as old as the chip allows.
+  int oldest = target.sm >= 100 ? 86 : 80;
+  if (ptxVersion == 0)
+    ptxVersion = oldest;
+  if (ptxVersion < oldest || ptxVersion > 88)
+    return ptxError("--ptx-version for " + target.chip + " is " +
+                    Twine(oldest) + " .. 88, found " + Twine(ptxVersion));
+  llvm::TargetOptions options;
+  // Only a written fma is fused: every mul and add carries .rn.
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
+      triple, target.chip, "+ptx" + std::to_string(ptxVersion), options,
+      llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+}
+
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  // Emitters write the widths and the unrolling that they want.
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = false;
+  tuning.SLPVectorization = false;
+  tuning.LoopUnrolling = false;
+  llvm::PassBuilder builder(&machine, tuning);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
+      .run(module, modules);
+}
+
+namespace {
+/// Kernels as LLVM IR, with what turns them into PTX.
+struct DeviceModule {
+  nvptx::NvptxTarget target;
+  nvptx::LaunchLists launches;
+  std::unique_ptr<llvm::LLVMContext> context;
+  std::unique_ptr<llvm::TargetMachine> machine;
+  std::unique_ptr<llvm::Module> code; // goes before its context
+
+  static Expected<DeviceModule> create(ModuleOp module,
+                                       const PtxOptions &options);
+};
+} // namespace
+
+Expected<DeviceModule> DeviceModule::create(ModuleOp module,
+                                            const PtxOptions &options) {
+  Expected<ModelOp> model = findScheduledModel(module);
+  if (!model)
+    return model.takeError();
+  DeviceModule result;
+  std::string error;
+  TargetAttr attr = model->getTargetAttr();
+  FailureOr<nvptx::NvptxTarget> target =
+      options.chip.empty() || !attr || attr.getArch() != "cuda"
+          ? nvptx::NvptxTarget::get(attr, error)
+          : nvptx::NvptxTarget::get(options.chip, error);
+  if (failed(target))
+    return ptxError(error);
+  result.target = *target;
+  auto machine = createMachine(*target, options.ptxVersion);
+  if (!machine)
+    return machine.takeError();
+  result.machine = std::move(*machine);
+
+  OwningOpRef<ModuleOp> lowered = module.clone();
+  for (ModelOp copy : lowered->getOps<ModelOp>())
+    copy.setTargetAttr(TargetAttr::get(copy.getContext(), "cuda", target->chip,
+                                       attr.getFeatures(),
+                                       attr.getVectorWidth()));
+  if (Error failure = runPasses(*lowered, [](OpPassManager &manager) {
+        manager.addPass(nvptx::createConvertToNvvm());
+        nvptx::buildLowerToLLVMPipeline(manager);
+      }))
+    return std::move(failure);
+  FailureOr<nvptx::LaunchLists> launches = nvptx::LaunchLists::of(*lowered);
+  if (failed(launches))
+    return ptxError("kvc-convert-to-nvvm left no list of launches");
+  result.launches = std::move(*launches);
+  for (ModelOp declarations :
+       llvm::make_early_inc_range(lowered->getOps<ModelOp>()))
+    declarations.erase();
+
+  result.context = std::make_unique<llvm::LLVMContext>();
+  result.code =
+      translateModuleToLLVMIR(*lowered, *result.context, model->getSymName());
+  if (!result.code)
+    return ptxError("the kernels do not translate to LLVM IR");
+  llvm::Module &code = *result.code;
+  code.setDataLayout(result.machine->createDataLayout());
+  code.setTargetTriple(result.machine->getTargetTriple());
+  std::string invalid;
+  llvm::raw_string_ostream invalidStream(invalid);
+  if (llvm::verifyModule(code, &invalidStream))
+    return ptxError("the LLVM IR is not valid: " +
+                    StringRef(invalid).take_until(
+                        [](char character) { return character == '\n'; }));
+  if (options.optimize)
+    optimize(code, *result.machine);
+  return result;
+}
+
+Expected<DeviceCode> DeviceCode::create(ModuleOp module,
+                                        const PtxOptions &options) {
+  Expected<DeviceModule> device = DeviceModule::create(module, options);
+  if (!device)
+    return device.takeError();
+  llvm::SmallVector<char, 0> text;
+  llvm::raw_svector_ostream os(text);
+  llvm::legacy::PassManager manager;
+  if (device->machine->addPassesToEmitFile(manager, os, nullptr,
+                                           llvm::CodeGenFileType::AssemblyFile))
+    return ptxError("LLVM emits no PTX for " + device->target.chip);
+  manager.run(*device->code);
+  DeviceCode result;
+  result.chip = device->target.chip;
+  result.ptx.assign(text.begin(), text.end());
+  result.launches = std::move(device->launches);
+  return result;
+}
+
+Expected<std::string> DeviceCode::createLlvmIr(ModuleOp module,
+                                               const PtxOptions &options) {
+  Expected<DeviceModule> device = DeviceModule::create(module, options);
+  if (!device)
+    return device.takeError();
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  device->code->print(os, nullptr);
+  return text;
+}
