@@ -6,10 +6,22 @@
 #include <iterator>
 #include <limits>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#if !defined(__clang__)
+// g++ 12 takes its own _mm512_undefined_*() for a mistake.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+#endif
+
 // The same source is compiled for each instruction set and chosen at run time;
 // a fused multiply-add is one rounding in all of them, so bits agree.
 #if defined(__x86_64__)
 #define KVC_SIM_X86 1
+#define KVC_SIM_AVX2 __attribute__((target("avx2,fma")))
+#define KVC_SIM_AVX512                                                         \
+  __attribute__((target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")))
 #else
 #define KVC_SIM_X86 0
 #endif
@@ -176,22 +188,39 @@ static void packHalfSum(const Planes<float> &planes, uint32_t *const *d) {
     }
 }
 
-static KVC_SIM_INLINE void accumulate(Planes<float> &planes, unsigned k) {
-  float sum[Columns][Rows];
-  for (unsigned n = 0; n != Columns; ++n)
-    for (unsigned row = 0; row != Rows; ++row)
-      sum[n][row] = planes.Sum[n][row];
+using Accumulate = void (*)(Planes<float> &planes, unsigned k);
+
+static void accumulatePortable(Planes<float> &planes, unsigned k) {
   for (unsigned i = 0; i != k; ++i)
     for (unsigned n = 0; n != Columns; ++n)
       for (unsigned row = 0; row != Rows; ++row)
-        sum[n][row] =
-            __builtin_fmaf(planes.A[i][row], planes.B[i][n], sum[n][row]);
-  for (unsigned n = 0; n != Columns; ++n)
-    for (unsigned row = 0; row != Rows; ++row)
-      planes.Sum[n][row] = sum[n][row];
+        planes.Sum[n][row] = __builtin_fmaf(planes.A[i][row], planes.B[i][n],
+                                            planes.Sum[n][row]);
 }
 
-template <MmaElement A, MmaElement B>
+#if KVC_SIM_X86
+// Four columns at a time, so that their sums stay in registers.
+KVC_SIM_AVX2 static void accumulateAvx2(Planes<float> &planes, unsigned k) {
+  for (unsigned first = 0; first != Columns; first += 4) {
+    __m256 sum[4][2];
+    for (unsigned n = 0; n != 4; ++n)
+      for (unsigned half = 0; half != 2; ++half)
+        sum[n][half] = _mm256_load_ps(planes.Sum[first + n] + 8 * half);
+    for (unsigned i = 0; i != k; ++i)
+      for (unsigned n = 0; n != 4; ++n)
+        for (unsigned half = 0; half != 2; ++half)
+          sum[n][half] = _mm256_fmadd_ps(
+              _mm256_load_ps(planes.A[i] + 8 * half),
+              _mm256_broadcast_ss(&planes.B[i][first + n]), sum[n][half]);
+    for (unsigned n = 0; n != 4; ++n)
+      for (unsigned half = 0; half != 2; ++half)
+        _mm256_store_ps(planes.Sum[first + n] + 8 * half, sum[n][half]);
+  }
+}
+
+#endif
+
+template <Accumulate Sum, MmaElement A, MmaElement B>
 static KVC_SIM_INLINE void
 multiply(const Mma &form, const uint32_t *const *a, const uint32_t *const *b,
          const uint32_t *const *c, uint32_t *const *d) {
@@ -203,30 +232,33 @@ multiply(const Mma &form, const uint32_t *const *a, const uint32_t *const *b,
     unpackHalfSum(c, planes);
   else
     unpackSum(c, planes);
-  accumulate(planes, form.k);
+  Sum(planes, form.k);
   if (form.sum == MmaSum::F16)
     packHalfSum(planes, d);
   else
     packSum(planes, d);
 }
 
+template <Accumulate Sum>
 static KVC_SIM_INLINE void
 floatingMma(const Mma &form, const uint32_t *const *a, const uint32_t *const *b,
             const uint32_t *const *c, uint32_t *const *d) {
   using E = MmaElement;
   switch (form.a) {
   case E::Bf16:
-    return multiply<E::Bf16, E::Bf16>(form, a, b, c, d);
+    return multiply<Sum, E::Bf16, E::Bf16>(form, a, b, c, d);
   case E::F16:
-    return multiply<E::F16, E::F16>(form, a, b, c, d);
+    return multiply<Sum, E::F16, E::F16>(form, a, b, c, d);
   case E::Tf32:
-    return multiply<E::Tf32, E::Tf32>(form, a, b, c, d);
+    return multiply<Sum, E::Tf32, E::Tf32>(form, a, b, c, d);
   case E::E4m3:
-    return form.b == E::E4m3 ? multiply<E::E4m3, E::E4m3>(form, a, b, c, d)
-                             : multiply<E::E4m3, E::E5m2>(form, a, b, c, d);
+    return form.b == E::E4m3
+               ? multiply<Sum, E::E4m3, E::E4m3>(form, a, b, c, d)
+               : multiply<Sum, E::E4m3, E::E5m2>(form, a, b, c, d);
   case E::E5m2:
-    return form.b == E::E4m3 ? multiply<E::E5m2, E::E4m3>(form, a, b, c, d)
-                             : multiply<E::E5m2, E::E5m2>(form, a, b, c, d);
+    return form.b == E::E4m3
+               ? multiply<Sum, E::E5m2, E::E4m3>(form, a, b, c, d)
+               : multiply<Sum, E::E5m2, E::E5m2>(form, a, b, c, d);
   case E::S8:
   case E::U8:
     return;
@@ -249,7 +281,7 @@ using FmaFunction = void (*)(const uint32_t *, const uint32_t *,
 static void mmaPortable(const Mma &form, const uint32_t *const *a,
                         const uint32_t *const *b, const uint32_t *const *c,
                         uint32_t *const *d) {
-  floatingMma(form, a, b, c, d);
+  floatingMma<accumulatePortable>(form, a, b, c, d);
 }
 
 static void fmaPortable(const uint32_t *a, const uint32_t *b, const uint32_t *c,
@@ -258,12 +290,11 @@ static void fmaPortable(const uint32_t *a, const uint32_t *b, const uint32_t *c,
 }
 
 #if KVC_SIM_X86
-#define KVC_SIM_AVX2 __attribute__((target("avx2,fma")))
 
 KVC_SIM_AVX2 static void mmaAvx2(const Mma &form, const uint32_t *const *a,
                                  const uint32_t *const *b,
                                  const uint32_t *const *c, uint32_t *const *d) {
-  floatingMma(form, a, b, c, d);
+  floatingMma<accumulateAvx2>(form, a, b, c, d);
 }
 
 KVC_SIM_AVX2 static void fmaAvx2(const uint32_t *a, const uint32_t *b,
@@ -276,12 +307,133 @@ static bool haveFma() {
       __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   return Have;
 }
+
+static bool haveAvx512() {
+  static const bool Have = haveFma() && __builtin_cpu_supports("avx512f") &&
+                           __builtin_cpu_supports("avx512bw") &&
+                           __builtin_cpu_supports("avx512dq") &&
+                           __builtin_cpu_supports("avx512vl");
+  return Have;
+}
+
+// The 16-bit types with f32 sums, which is nearly all that kernels use, without
+// memory in between. In an operand's register of 32 lanes, lane 4g + q has row
+// (or column) g: `gather` brings the eight of each q together.
+
+namespace {
+/// The lanes of q = 2 * pair (low half) and q = 2 * pair + 1 of a register.
+struct Gathered {
+  __m512i Pair[2];
+};
+} // namespace
+
+KVC_SIM_AVX512 static inline Gathered gather(const uint32_t *lanes) {
+  const __m512i index = _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9,
+                                          13, 17, 21, 25, 29);
+  const __m512i two = _mm512_set1_epi32(2);
+  __m512i low = _mm512_loadu_si512(lanes);
+  __m512i high = _mm512_loadu_si512(lanes + 16);
+  return {{_mm512_permutex2var_epi32(low, index, high),
+           _mm512_permutex2var_epi32(low, _mm512_add_epi32(index, two), high)}};
+}
+
+/// Rows 0..15 of q, from the registers of rows g and of rows g + 8.
+KVC_SIM_AVX512 static inline __m512i rowsOf(const Gathered &upper,
+                                            const Gathered &lower, unsigned q) {
+  __m512i first = upper.Pair[q / 2], second = lower.Pair[q / 2];
+  return q % 2 == 0 ? _mm512_shuffle_i64x2(first, second, 0x44)
+                    : _mm512_shuffle_i64x2(first, second, 0xEE);
+}
+
+/// The low or high half of every word as f32.
+template <bool IsBf16>
+KVC_SIM_AVX512 static inline __m512 widen(__m512i words, bool high) {
+  if (IsBf16)
+    return _mm512_castsi512_ps(
+        high ? _mm512_and_si512(words, _mm512_set1_epi32(int(0xFFFF0000)))
+             : _mm512_slli_epi32(words, 16));
+  return _mm512_cvtph_ps(
+      _mm512_cvtepi32_epi16(high ? _mm512_srli_epi32(words, 16) : words));
+}
+
+KVC_SIM_AVX512 static inline __m512 canonicalSum(__m512 sum) {
+  __mmask16 nan = _mm512_cmp_ps_mask(sum, sum, _CMP_UNORD_Q);
+  return _mm512_castsi512_ps(_mm512_mask_mov_epi32(
+      _mm512_castps_si512(sum), nan, _mm512_set1_epi32(int(CanonicalNan))));
+}
+
+/// The inverse of rowsOf: columns q = 0..3 to registers of rows g and g + 8.
+KVC_SIM_AVX512 static inline void scatter(const __m512 columns[4],
+                                          uint32_t *upper, uint32_t *lower) {
+  const __m512i words =
+      _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  const __m512i pairs = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);
+  for (unsigned half = 0; half != 2; ++half) {
+    __m512i rows = _mm512_add_epi32(words, _mm512_set1_epi32(int(8 * half)));
+    __m512i even = _mm512_castps_si512(
+        _mm512_permutex2var_ps(columns[0], rows, columns[1]));
+    __m512i odd = _mm512_castps_si512(
+        _mm512_permutex2var_ps(columns[2], rows, columns[3]));
+    uint32_t *out = half == 0 ? upper : lower;
+    _mm512_storeu_si512(out, _mm512_permutex2var_epi64(even, pairs, odd));
+    __m512i rest = _mm512_add_epi64(pairs, _mm512_set1_epi64(4));
+    _mm512_storeu_si512(out + 16, _mm512_permutex2var_epi64(even, rest, odd));
+  }
+}
+
+template <bool IsBf16>
+KVC_SIM_AVX512 static void
+halfMmaAvx512(unsigned k, const uint32_t *const *a, const uint32_t *const *b,
+              const uint32_t *const *c, uint32_t *const *d) {
+  __m512 sum[Columns];
+  for (unsigned h = 0; h != 2; ++h) {
+    Gathered upper = gather(c[h]), lower = gather(c[2 + h]);
+    for (unsigned q = 0; q != 4; ++q)
+      sum[2 * q + h] = _mm512_castsi512_ps(rowsOf(upper, lower, q));
+  }
+  for (unsigned block = 0; block != k / 8; ++block) {
+    // B's eight rows of this block: [half of the word][q][column].
+    alignas(64) float columns[2][4][Columns];
+    Gathered words = gather(b[block]);
+    for (unsigned h = 0; h != 2; ++h)
+      for (unsigned pair = 0; pair != 2; ++pair)
+        _mm512_store_ps(columns[h][2 * pair],
+                        widen<IsBf16>(words.Pair[pair], h != 0));
+    Gathered upper = gather(a[2 * block]), lower = gather(a[2 * block + 1]);
+    for (unsigned q = 0; q != 4; ++q) {
+      __m512i rows = rowsOf(upper, lower, q);
+      for (unsigned h = 0; h != 2; ++h) {
+        __m512 value = widen<IsBf16>(rows, h != 0);
+        for (unsigned n = 0; n != Columns; ++n)
+          sum[n] =
+              _mm512_fmadd_ps(value, _mm512_set1_ps(columns[h][q][n]), sum[n]);
+      }
+    }
+  }
+  for (unsigned h = 0; h != 2; ++h) {
+    __m512 out[4];
+    for (unsigned q = 0; q != 4; ++q)
+      out[q] = canonicalSum(sum[2 * q + h]);
+    scatter(out, d[h], d[2 + h]);
+  }
+}
+
+KVC_SIM_AVX512 static void mmaAvx512(const Mma &form, const uint32_t *const *a,
+                                     const uint32_t *const *b,
+                                     const uint32_t *const *c,
+                                     uint32_t *const *d) {
+  if (form.sum == MmaSum::F32 && form.a == MmaElement::Bf16)
+    return halfMmaAvx512<true>(form.k, a, b, c, d);
+  if (form.sum == MmaSum::F32 && form.a == MmaElement::F16)
+    return halfMmaAvx512<false>(form.k, a, b, c, d);
+  mmaAvx2(form, a, b, c, d);
+}
 #endif
 
 static MmaFunction chooseMma() {
 #if KVC_SIM_X86
   if (haveFma())
-    return mmaAvx2;
+    return haveAvx512() ? mmaAvx512 : mmaAvx2;
 #endif
   return mmaPortable;
 }

@@ -24,7 +24,6 @@ inline double roundToOdd(double sum, double error) {
 /// a + b as a double that is odd where inexact. Down gives an exact zero its
 /// minus sign.
 inline double addToOdd(double a, double b, Round round) {
-#pragma STDC FP_CONTRACT OFF
   double sum = a + b;
   if (sum == 0 && round == Round::Down)
     return std::signbit(a) || std::signbit(b) ? -0.0 : 0.0;
