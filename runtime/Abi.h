@@ -136,6 +136,7 @@ typedef struct KvcDeviceCode {
   int64_t decode_count;
   const KvcLaunch *choose; // run after a step whose ids are wanted
   int64_t choose_count;
+  int64_t stage_bytes;         // of a row that a kernel leaves for the next one
   int64_t partial_bytes;       // of attention, a row and split
   int64_t split;               // positions of a split
   int64_t counters_per_row;    // i32 each, zero between steps

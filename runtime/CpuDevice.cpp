@@ -1,6 +1,7 @@
 #include "runtime/CpuDevice.h"
 #include "runtime/Checked.h"
 #include "runtime/Cpu.h"
+#include "runtime/RandomWeights.h"
 
 #include <algorithm>
 #include <cstring>
@@ -83,7 +84,10 @@ bool CpuDevice::load(const KvcProgramInfo &program, const Plan &plan,
       CheckedSize(program.worker_bytes) * limits.Rows * workers;
   CheckedSize logits =
       CheckedSize(program.vocab) * limits.Outputs * int64_t(sizeof(float));
-  CheckedSize workspace = rows + outputs + worker + logits;
+  // Weights of a file are mapped and may be dropped; random ones take memory.
+  bool random = program.random_ranges != 0;
+  CheckedSize made = random ? program.weights_bytes : 0;
+  CheckedSize workspace = rows + outputs + worker + logits + made;
   CheckedSize total = kv + workspace;
   int64_t memory = memoryLimitBytes();
   if (!total.valid() || total.value() > memory) {
@@ -99,14 +103,16 @@ bool CpuDevice::load(const KvcProgramInfo &program, const Plan &plan,
     return false;
   }
   if (!Memory.reserve({kv.value(), rows.value(), outputs.value(),
-                       worker.value(), logits.value()},
+                       worker.value(), logits.value(), made.value()},
                       error))
     return false;
-  for (size_t region : {Rows, Outputs, Worker, Logits})
+  for (size_t region : {Rows, Outputs, Worker, Logits, Weights})
     if (!Memory.commit(region, Memory.reservedBytes(region), error))
       return false;
+  if (random)
+    fillRandomWeights(program, 0, program.weights_bytes, Memory.base(Weights));
 
-  Arenas.weights = weights;
+  Arenas.weights = random ? Memory.base(Weights) : weights;
   Arenas.kv = Memory.base(Kv);
   Arenas.rows_arena = Memory.base(Rows);
   Arenas.outputs_arena = Memory.base(Outputs);
@@ -128,7 +134,9 @@ bool CpuDevice::load(const KvcProgramInfo &program, const Plan &plan,
   return true;
 }
 
-void CpuDevice::step(Phase phase, const KvcBatch &batch) {
+bool CpuDevice::step(Phase phase, const KvcBatch &batch,
+                     const KvcSampling * /*sampling*/,
+                     std::string & /*error*/) {
   if (Options.Poison)
     poisonWorkspace();
   if (HasGuards)
@@ -137,22 +145,15 @@ void CpuDevice::step(Phase phase, const KvcBatch &batch) {
       phase == Phase::Prefill ? Program->prefill : Program->decode;
   if (!Options.Profile) {
     Workers->run(function, &batch, &Arenas);
-    return;
+    return true;
   }
   PhaseProfile &times = Times[phase];
-  ++times.Steps;
-  times.Rows += batch.rows;
-  times.Outputs += batch.outputs;
-  for (int64_t i = 0; i != batch.tiles; ++i) {
-    const KvcRowTile &tile = batch.row_tiles[i];
-    times.TilePositions += batch.positions[tile.first_row + tile.rows - 1] + 1;
-  }
-  for (int64_t i = 0; i != batch.rows; ++i)
-    times.RowPositions += batch.positions[i] + 1;
+  times.count(batch);
   int64_t start = nowNanoseconds();
   Workers->setProfile(&times.Kernels);
   Workers->run(function, &batch, &Arenas);
   times.Nanoseconds += nowNanoseconds() - start;
+  return true;
 }
 
 void CpuDevice::poisonWorkspace() {

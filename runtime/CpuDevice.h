@@ -25,10 +25,12 @@ public:
   bool load(const KvcProgramInfo &program, const Plan &plan,
             const uint8_t *weights, const DeviceLimits &limits,
             std::string &error) override;
-  void step(Phase phase, const KvcBatch &batch) override;
-  const float *logits(int64_t output) const override {
+  bool step(Phase phase, const KvcBatch &batch, const KvcSampling *sampling,
+            std::string &error) override;
+  const float *logits(int64_t output, std::string & /*error*/) override {
     return Arenas.logits + output * Program->vocab;
   }
+  int64_t memoryBytes() const override { return memoryLimitBytes(); }
   int workers() const override { return Workers->workers(); }
   const Profile &profile() const override { return Times; }
 
@@ -42,7 +44,15 @@ public:
   }
 
 private:
-  enum Region : size_t { Kv, Rows, Outputs, Worker, Logits, RegionCount };
+  enum Region : size_t {
+    Kv,
+    Rows,
+    Outputs,
+    Worker,
+    Logits,
+    Weights, // random ones
+    RegionCount
+  };
   void poisonWorkspace();
   void guardWorkspace(const KvcBatch &batch);
 

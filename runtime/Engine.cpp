@@ -118,6 +118,8 @@ std::unique_ptr<Engine> Engine::create(const KvcProgramInfo &program,
   sizes.Pages = limits.Pages;
   sizes.Rows = limits.Rows;
   sizes.Outputs = limits.Outputs;
+  sizes.Sequences = limits.Sequences;
+  sizes.Tokens = limits.Context;
   if (!device->load(program, plan, weights, sizes, error))
     return nullptr;
   return std::unique_ptr<Engine>(
@@ -127,6 +129,7 @@ std::unique_ptr<Engine> Engine::create(const KvcProgramInfo &program,
 bool Engine::runStep(Phase phase, const std::vector<Feed> &feeds,
                      const OutputFunction &output, std::string &error) {
   Builder.clear();
+  Samplings.clear();
   for (const Piece &piece : Pieces) {
     const Feed &feed = feeds[piece.Feed];
     int64_t first = Store.length(feed.Sequence);
@@ -134,8 +137,12 @@ bool Engine::runStep(Phase phase, const std::vector<Feed> &feeds,
       return false;
     Builder.add(feed.Tokens + piece.Offset, piece.Count, first,
                 Store.pages(feed.Sequence), piece.Wanted);
+    if (feed.Sampling)
+      Samplings.resize(size_t(Builder.outputs()), *feed.Sampling);
   }
-  Target->step(phase, Builder.batch());
+  const KvcSampling *sampling = Samplings.empty() ? nullptr : Samplings.data();
+  if (!Target->step(phase, Builder.batch(), sampling, error))
+    return false;
   ProjectedRows += Builder.rows();
 
   int64_t next = 0; // outputs are in the order of rows
@@ -144,7 +151,7 @@ bool Engine::runStep(Phase phase, const std::vector<Feed> &feeds,
       continue;
     int64_t row = piece.Wanted == Outputs::Last ? piece.Count - 1 : 0;
     for (; row != piece.Count; ++row)
-      if (!output(piece.Feed, piece.Offset + row, Target->logits(next++)))
+      if (!output(piece.Feed, piece.Offset + row, StepOutput(*Target, next++)))
         return false;
   }
   return true;

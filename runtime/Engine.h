@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,22 @@ namespace kvc {
 /// Refuses a program of another ABI or with impossible numbers. Reads nothing
 /// behind the version and size fields before those have been compared.
 bool checkProgram(const KvcProgramInfo &program, std::string &error);
+
+/// One wanted row of a step, valid while it is handed out.
+class StepOutput {
+public:
+  StepOutput(Device &device, int64_t index) : Source(device), Index(index) {}
+  /// Its logits; null where the device fails to hand them over.
+  const float *logits(std::string &error) const {
+    return Source.logits(Index, error);
+  }
+  /// The token chosen for it, where the feed asked for one.
+  int32_t chosen() const { return Source.chosen(Index); }
+
+private:
+  Device &Source;
+  int64_t Index;
+};
 
 class Engine {
 public:
@@ -34,12 +51,15 @@ public:
     const int32_t *Tokens;
     int64_t Count;
     Outputs Wanted = Outputs::Last;
+    /// How the device is to choose a token for each wanted row, if at all: all
+    /// feeds of a call or none, and only if the device chooses tokens.
+    std::optional<KvcSampling> Sampling = std::nullopt;
   };
 
-  /// Receives each wanted row's logits, valid during the call: the feed's
-  /// index, the row's index within the feed, the logits. False stops the work.
+  /// Receives each wanted row: the feed's index, the row's index within the
+  /// feed, the row. False stops the work.
   using OutputFunction =
-      std::function<bool(size_t feed, int64_t row, const float *logits)>;
+      std::function<bool(size_t feed, int64_t row, const StepOutput &output)>;
 
   /// The program has passed checkProgram; program and weights outlive the
   /// engine.
@@ -83,6 +103,7 @@ private:
   Sequences Store;
   BatchBuilder Builder;
   std::vector<Piece> Pieces; // of the step being built
+  std::vector<KvcSampling> Samplings;
   int64_t ProjectedRows = 0;
 };
 

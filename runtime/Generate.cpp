@@ -4,6 +4,7 @@
 #include "runtime/Team.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace kvc {
@@ -73,10 +74,13 @@ Engine::Limits planLimits(const KvcProgramInfo &program,
   int64_t pages = 0;
   int64_t largest = 1;
   int64_t tokens = 0;
+  int64_t longest = 1;
   for (const Request &request : requests) {
     int64_t wanted = pagesOf(request, program.page_tokens);
     pages += wanted;
     largest = std::max(largest, wanted);
+    longest = std::max(longest,
+                       int64_t(request.Prompt.size()) + request.MaxNewTokens);
     tokens += int64_t(request.Prompt.size()) +
               (options.NoCache ? request.MaxNewTokens : 0);
   }
@@ -88,7 +92,8 @@ Engine::Limits planLimits(const KvcProgramInfo &program,
     pages = std::min(pages, budget / program.page_bytes);
   }
   Engine::Limits limits;
-  limits.Context = context;
+  // Page tables and partial results are as wide as the longest sequence.
+  limits.Context = std::min(context, longest);
   limits.Pages = std::min<int64_t>(std::max(pages, largest),
                                    std::numeric_limits<int32_t>::max());
   limits.Sequences = std::min<int64_t>(int64_t(requests.size()), MaxSequences);
@@ -120,7 +125,11 @@ private:
     std::vector<int32_t> Tokens; // prompt and completion
   };
   void admit();
-  bool takeLogits(Active &active, const float *logits);
+  double uniformOf(const Active &active) const;
+  std::optional<KvcSampling> samplingOf(const Active &active) const;
+  bool takeOutput(Active &active, const StepOutput &output);
+  int32_t chooseToken(const Active &active, const StepOutput &output,
+                      const float *logits);
   bool firstTokens(size_t firstNew);
   bool nextTokens();
   bool retire();
@@ -161,22 +170,73 @@ void Generation::admit() {
   }
 }
 
-bool Generation::takeLogits(Active &active, const float *logits) {
+double Generation::uniformOf(const Active &active) const {
+  return Options.Sampling.Temperature == 0
+             ? 0
+             : uniformAt(Options.Seed, Requests[active.Request].Number,
+                         active.Tokens.size());
+}
+
+std::optional<KvcSampling> Generation::samplingOf(const Active &active) const {
+  if (!Model.device().choosesTokens())
+    return std::nullopt;
+  const SamplingOptions &options = Options.Sampling;
+  KvcSampling sampling = {};
+  if (options.Temperature != 0)
+    sampling.inverse_temperature = float(1 / options.Temperature);
+  sampling.top_k = int32_t(options.TopK);
+  sampling.top_p = float(options.TopP);
+  sampling.min_p = float(options.MinP);
+  // Rounding up must not reach 1, which no draw may be.
+  sampling.uniform =
+      std::min(float(uniformOf(active)), std::nextafter(1.0f, 0.0f));
+  sampling.tokens = int32_t(Options.Tokens);
+  return sampling;
+}
+
+/// The token, or -1 with an error. What the device chose stands whether or not
+/// the logits are wanted, so that asking for them changes nothing; only where
+/// it could choose none are they looked at, to say why.
+int32_t Generation::chooseToken(const Active &active, const StepOutput &output,
+                                const float *logits) {
+  int32_t id = -1;
+  if (Model.device().choosesTokens()) {
+    id = output.chosen();
+    if (id >= 0 && id < Options.Tokens)
+      return id;
+    if (!logits)
+      logits = output.logits(Error);
+    if (!logits)
+      return -1;
+    if (Chooser.chooseGreedy(logits, Error) >= 0)
+      Error = "the device chose token " + std::to_string(id) + ", it must be " +
+              "0 to " + std::to_string(Options.Tokens - 1);
+    id = -1;
+  } else {
+    id = Chooser.choose(logits, uniformOf(active), Error);
+  }
+  if (id < 0)
+    Error += " (sequence " + std::to_string(active.Request) + ", position " +
+             std::to_string(active.Tokens.size()) + ")";
+  return id;
+}
+
+bool Generation::takeOutput(Active &active, const StepOutput &output) {
   const Request &request = Requests[active.Request];
   Completion &result = Results[active.Request];
+  const float *logits = nullptr;
+  if (Events.OnLogits || !Model.device().choosesTokens()) {
+    logits = output.logits(Error);
+    if (!logits)
+      return false;
+  }
   if (Events.OnLogits && !Events.OnLogits(active.Request, logits, Error))
     return false;
 
   size_t index = result.Ids.size();
-  double uniform = 0;
-  if (Options.Sampling.Temperature != 0)
-    uniform = uniformAt(Options.Seed, request.Number, active.Tokens.size());
-  int32_t id = Chooser.choose(logits, uniform, Error);
-  if (id < 0) {
-    Error += " (sequence " + std::to_string(active.Request) + ", position " +
-             std::to_string(active.Tokens.size()) + ")";
+  int32_t id = chooseToken(active, output, logits);
+  if (id < 0)
     return false;
-  }
   bool forced = index < Options.ForcedIds.size();
   if (forced) {
     result.ChosenIds.push_back(id);
@@ -204,8 +264,8 @@ bool Generation::takeLogits(Active &active, const float *logits) {
 
 // Feed i belongs to Running[first + i].
 Engine::OutputFunction Generation::choose(size_t first) {
-  return [this, first](size_t feed, int64_t, const float *logits) {
-    return takeLogits(Running[first + feed], logits);
+  return [this, first](size_t feed, int64_t, const StepOutput &output) {
+    return takeOutput(Running[first + feed], output);
   };
 }
 
@@ -213,8 +273,8 @@ bool Generation::firstTokens(size_t firstNew) {
   Feeds.clear();
   for (size_t i = firstNew; i != Running.size(); ++i) {
     const std::vector<int32_t> &prompt = Requests[Running[i].Request].Prompt;
-    Feeds.push_back(
-        {Running[i].Sequence, prompt.data(), int64_t(prompt.size())});
+    Feeds.push_back({Running[i].Sequence, prompt.data(), int64_t(prompt.size()),
+                     Outputs::Last, samplingOf(Running[i])});
     Results[Running[i].Request].ProjectedRows += int64_t(prompt.size());
   }
   return Model.prefill(Feeds, choose(firstNew), Error);
@@ -230,6 +290,7 @@ bool Generation::nextTokens() {
     } else {
       Feeds.push_back({active.Sequence, &active.Tokens.back(), 1});
     }
+    Feeds.back().Sampling = samplingOf(active);
     Results[active.Request].ProjectedRows += Feeds.back().Count;
   }
   return Options.NoCache ? Model.prefill(Feeds, choose(0), Error)

@@ -54,7 +54,7 @@ namespace {
 // What CLI11 fills as text and the program reads more strictly afterwards.
 struct RawOptions {
   std::string Prompt, PromptFile, PromptIds, PromptsFile;
-  std::string ForcedIds, LogitsFile, Seed;
+  std::string ForcedIds, LogitsFile, Seed, SimSeed;
   int64_t MaxNewTokens = 0;
   int64_t Context = 0;
 };
@@ -134,6 +134,28 @@ static void declare(CLI::App &app, RawOptions &raw, ProgramOptions &options) {
   app.add_flag("--profile", options.Profile,
                "Print each kernel's time beside the plan's bytes and FLOPs, "
                "to stderr");
+  app.add_option("--device", options.Device,
+                 "Where to run: cpu; or, for programs compiled for GPUs, cuda "
+                 "(the default) and sim, which interprets their PTX on the CPU")
+      ->type_name("DEVICE")
+      ->check(CLI::IsMember({"cpu", "cuda", "sim"}));
+  app.add_option("--gpu", options.Gpu.Gpu, "Number of the GPU (default: 0)")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1023));
+  app.add_option("--sim-seed", raw.SimSeed,
+                 "sim: the order in which blocks run, from a seed; 0, the "
+                 "default, is ascending")
+      ->type_name("S");
+  app.add_option("--sim-checks", options.Gpu.SimChecks,
+                 "sim: look for races, uninitialised reads and asynchronous "
+                 "copies that are read too early (default: on)")
+      ->type_name("on|off");
+  app.add_flag("--sim-meter", options.Gpu.SimMeter,
+               "sim: print each kernel's instructions, bytes and bank "
+               "conflicts beside the plan's bytes, to stderr and in --json");
+  app.add_option("--ptx", options.Gpu.PtxFile,
+                 "sim: run this PTX instead of the program's")
+      ->type_name("FILE");
   app.add_flag("--info", options.Info, "Print what this program is, and end");
 }
 
@@ -168,10 +190,23 @@ std::optional<int> parseOptions(int argc, const char *const *argv,
   if (given("--ctx"))
     options.Context = raw.Context;
   std::string error;
-  if (given("--seed") && !parseSeed(raw.Seed, options.Seed))
-    return usageError(program, "--seed: '" + raw.Seed +
-                                   "' is no integer of 0 to " +
-                                   std::to_string(UINT64_MAX));
+  struct Seed {
+    const char *Name;
+    const std::string &Text;
+    uint64_t &Value;
+  };
+  for (const Seed &seed :
+       {Seed{"--seed", raw.Seed, options.Seed},
+        Seed{"--sim-seed", raw.SimSeed, options.Gpu.SimSeed}})
+    if (given(seed.Name) && !parseSeed(seed.Text, seed.Value))
+      return usageError(program, std::string(seed.Name) + ": '" + seed.Text +
+                                     "' is no integer of 0 to " +
+                                     std::to_string(UINT64_MAX));
+  for (const char *name :
+       {"--sim-seed", "--sim-checks", "--sim-meter", "--ptx"})
+    if (given(name) && options.Device != "sim")
+      return usageError(program,
+                        std::string(name) + " is an option of --device=sim");
   if (given("--prompt-ids")) {
     options.PromptIds.emplace();
     if (!parseIds(raw.PromptIds, "--prompt-ids", *options.PromptIds, error))

@@ -2,6 +2,7 @@
 #ifndef KVC_RUNTIME_OPTIONS_H
 #define KVC_RUNTIME_OPTIONS_H
 
+#include "runtime/GpuOptions.h"
 #include "runtime/Sampler.h"
 
 #include <cstdint>
@@ -32,6 +33,8 @@ struct ProgramOptions {
   bool Json = false;
   bool Profile = false;
   bool Info = false;
+  std::string Device; // empty: what the program was compiled for
+  GpuOptions Gpu;     // but for what the environment says
 };
 
 /// Reads the command line. When the program is to end at once, prints the help

@@ -6,6 +6,18 @@
 
 namespace kvc {
 
+void PhaseProfile::count(const KvcBatch &batch) {
+  ++Steps;
+  Rows += batch.rows;
+  Outputs += batch.outputs;
+  for (int64_t i = 0; i != batch.tiles; ++i) {
+    const KvcRowTile &tile = batch.row_tiles[i];
+    TilePositions += batch.positions[tile.first_row + tile.rows - 1] + 1;
+  }
+  for (int64_t i = 0; i != batch.rows; ++i)
+    RowPositions += batch.positions[i] + 1;
+}
+
 __attribute__((format(printf, 2, 3))) static void
 append(std::string &text, const char *format, ...) {
   char line[256];

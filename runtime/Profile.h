@@ -19,6 +19,9 @@ struct PhaseProfile {
   int64_t RowPositions = 0;  // positions read, summed over rows
   int64_t Nanoseconds = 0;   // inside steps
   std::vector<KernelTime> Kernels;
+
+  /// Adds a step's numbers, not its time.
+  void count(const KvcBatch &batch);
 };
 
 struct Profile {

@@ -8,6 +8,7 @@
 #include "runtime/Options.h"
 #include "runtime/Payload.h"
 #include "runtime/Prompts.h"
+#include "runtime/RandomWeights.h"
 #include "runtime/Report.h"
 #include "runtime/Tokenizer.h"
 
@@ -35,6 +36,7 @@ public:
   void printInfo() const;
 
 private:
+  std::unique_ptr<Device> makeDevice(std::string &error) const;
   bool openLogits(std::string &error);
   bool takeToken(size_t request, int32_t id, bool stops, std::string &error);
   bool finishRequest(size_t request, std::string &error);
@@ -63,8 +65,10 @@ bool Run::load(std::string &error) {
   if (!checkProgram(Program, error) ||
       !checkInstructionSets(Program.isa, Program.target_cpu, error) ||
       !parsePlan(Program.plan_json, Schedule, error) ||
-      !Data.openForThisProgram(uint64_t(Program.weights_bytes),
-                               Program.weights_digest, error))
+      !checkRandomRanges(Program, error) ||
+      !Data.openForThisProgram(
+          Program.random_ranges == 0 ? uint64_t(Program.weights_bytes) : 0,
+          Program.weights_digest, error))
     return false;
   if (Data.tokenizerBytes() != 0) {
     Words = Tokenizer::create(Data.tokenizer(), Data.tokenizerBytes(), error);
@@ -138,15 +142,16 @@ bool Run::prepare(std::string &error) {
   if (!checkRequests(Requests, Generation, context, Program.vocab, error))
     return false;
 
-  CpuOptions device;
-  device.Workers = Options.Threads;
-  device.Profile = Options.Profile;
-  const char *poison = std::getenv("KVC_POISON");
-  device.Poison = poison && std::strcmp(poison, "1") == 0;
-  Engine::Limits limits = planLimits(Program, Requests, Generation, context,
-                                     Options.PrefillChunk, memoryLimitBytes());
-  Model = Engine::create(Program, Schedule, Data.weights(), limits,
-                         std::make_unique<CpuDevice>(device), error);
+  std::unique_ptr<Device> device = makeDevice(error);
+  if (!device)
+    return false;
+  Engine::Limits limits =
+      planLimits(Program, Requests, Generation, context, Options.PrefillChunk,
+                 device->memoryBytes());
+  const uint8_t *weights =
+      Program.random_ranges == 0 ? Data.weights() : nullptr;
+  Model = Engine::create(Program, Schedule, weights, limits, std::move(device),
+                         error);
   if (!Model || !openLogits(error))
     return false;
   Facts.LoadMilliseconds = double(nowNanoseconds() - Start) * 1e-6;
@@ -154,6 +159,38 @@ bool Run::prepare(std::string &error) {
   Facts.Isa = Program.isa ? Program.isa : "";
   Facts.Seed = Options.Seed;
   return true;
+}
+
+static bool isSet(const char *variable) {
+  const char *value = std::getenv(variable);
+  return value && std::strcmp(value, "1") == 0;
+}
+
+std::unique_ptr<Device> Run::makeDevice(std::string &error) const {
+  const KvcDeviceCode *code = Program.device_code;
+  const char *usual = code ? "cuda" : "cpu";
+  const std::string &kind = Options.Device.empty() ? usual : Options.Device;
+  if ((kind == "cpu") != (code == nullptr)) {
+    error = "--device is " + kind + ", this program was compiled for " +
+            (code ? std::string("cuda or sim (") + code->chip + ")"
+                  : std::string("the cpu"));
+    return nullptr;
+  }
+  if (!code) {
+    CpuOptions options;
+    options.Workers = Options.Threads;
+    options.Profile = Options.Profile;
+    options.Poison = isSet("KVC_POISON");
+    return std::make_unique<CpuDevice>(options);
+  }
+  GpuOptions options = Options.Gpu;
+  options.Simulate = kind == "sim";
+  options.Threads = Options.Threads;
+  options.Profile = Options.Profile;
+  options.Poison = isSet("KVC_POISON");
+  options.Synchronise = isSet("KVC_SYNC");
+  return std::unique_ptr<Device>(
+      static_cast<Device *>(code->create(code, &options, &error)));
 }
 
 bool Run::print(const std::string &text, std::string &error) const {
@@ -188,6 +225,8 @@ bool Run::printResults(std::string &error) {
   if (Options.Profile)
     std::fputs(formatProfile(Schedule, Model->device().profile()).c_str(),
                stderr);
+  Facts.Device = Model->device().facts();
+  std::fputs(Facts.Device.MeterTable.c_str(), stderr);
   if (Options.Json) {
     for (size_t i = 0; i != Requests.size(); ++i) {
       // Ids stand in for text only where they are all there is to stream.

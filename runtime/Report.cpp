@@ -7,6 +7,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sys/resource.h>
 
 namespace kvc {
@@ -21,6 +22,24 @@ static int64_t peakResidentBytes() {
 
 static double perSecond(int64_t count, int64_t nanoseconds) {
   return nanoseconds > 0 ? double(count) * 1e9 / double(nanoseconds) : 0;
+}
+
+// The CPU has no clock and meter of its own; what it has is there already.
+static void addDevice(const DeviceFacts &facts, Json &stats) {
+  stats["device"] = facts.Kind;
+  if (!facts.Name.empty())
+    stats["device_name"] = facts.Name;
+  // Of the whole run, not of the sequence: steps are shared.
+  if (facts.StepNanoseconds[0] >= 0) {
+    stats["prefill_device_ms"] = double(facts.StepNanoseconds[0]) * 1e-6;
+    stats["decode_device_ms"] = double(facts.StepNanoseconds[1]) * 1e-6;
+    stats["prefill_steps"] = facts.Steps[0];
+    stats["decode_steps"] = facts.Steps[1];
+  }
+  if (!facts.KernelsJson.empty())
+    stats["kernels"] = Json::parse(facts.KernelsJson, nullptr, false);
+  if (!facts.MeterJson.empty())
+    stats["meter"] = Json::parse(facts.MeterJson, nullptr, false);
 }
 
 std::string formatJson(const Request &request, const Completion &completion,
@@ -43,6 +62,7 @@ std::string formatJson(const Request &request, const Completion &completion,
   stats["threads"] = facts.Threads;
   stats["isa"] = facts.Isa;
   stats["seed"] = facts.Seed;
+  addDevice(facts.Device, stats);
 
   Json object;
   object["prompt_ids"] = request.Prompt;
@@ -107,6 +127,20 @@ std::string formatFigures(const std::vector<Request> &requests,
                 (long long)peakResidentBytes());
 }
 
+static int64_t kernelCount(const KvcDeviceCode &code) {
+  std::set<std::string> names;
+  struct List {
+    const KvcLaunch *Launches;
+    int64_t Count;
+  };
+  for (const List &list : {List{code.prefill, code.prefill_count},
+                           List{code.decode, code.decode_count},
+                           List{code.choose, code.choose_count}})
+    for (int64_t i = 0; i < list.Count; ++i)
+      names.insert(list.Launches[i].kernel);
+  return int64_t(names.size());
+}
+
 std::string formatInfo(const KvcProgramInfo &program, const Plan &plan,
                        const std::string &payloadPath, int64_t tokens) {
   std::string text;
@@ -123,6 +157,12 @@ std::string formatInfo(const KvcProgramInfo &program, const Plan &plan,
   line("model", plan.Model.empty() ? "(unnamed)" : plan.Model);
   line("target", std::string(program.target_cpu ? program.target_cpu : "") +
                      " (" + (program.isa ? program.isa : "") + ")");
+  if (const KvcDeviceCode *code = program.device_code)
+    line("chip", std::string(code->chip) + ", " + number(kernelCount(*code)) +
+                     " kernels, " + number(code->prefill_count) +
+                     " launches a prefill step, " + number(code->decode_count) +
+                     " a decode step, " +
+                     (code->cubin ? "machine code and PTX" : "PTX"));
   line("this CPU", cpuName() + ", " + number(availableCores()) + " cores");
   line("ABI", number(program.abi_version));
   line("vocabulary",
@@ -141,7 +181,10 @@ std::string formatInfo(const KvcProgramInfo &program, const Plan &plan,
   line("workspace", number(program.rows_bytes) + " bytes a row, " +
                         number(program.outputs_bytes) + " an output, " +
                         number(program.worker_bytes) + " a row and worker");
-  line("weights", number(program.weights_bytes) + " bytes in " + payloadPath);
+  line("weights", number(program.weights_bytes) + " bytes " +
+                      (program.random_ranges == 0
+                           ? "in " + payloadPath
+                           : "of random numbers, for measurements only"));
   return text;
 }
 

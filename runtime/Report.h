@@ -15,6 +15,7 @@ struct RunFacts {
   int Threads = 0;
   std::string Isa;
   uint64_t Seed = 0;
+  DeviceFacts Device;
 };
 
 /// One line: prompt_ids, ids, text, finish_reason, stats. Bytes of the text

@@ -33,7 +33,8 @@ struct Fixture {
     std::vector<float> result;
     bool done = Model->prefill(
         {{sequence, tokens.data(), int64_t(tokens.size())}},
-        [&](size_t, int64_t, const float *logits) {
+        [&](size_t, int64_t, const StepOutput &output) {
+          const float *logits = output.logits(Error);
           result.assign(logits, logits + fake::Vocab);
           return true;
         },
@@ -46,7 +47,8 @@ struct Fixture {
     std::vector<float> result;
     bool done = Model->decode(
         {{sequence, &token, 1}},
-        [&](size_t, int64_t, const float *logits) {
+        [&](size_t, int64_t, const StepOutput &output) {
+          const float *logits = output.logits(Error);
           result.assign(logits, logits + fake::Vocab);
           return true;
         },
@@ -110,7 +112,8 @@ TEST_P(RuntimeEngine, RaggedSequences) {
     feeds.push_back(
         {fixture.Model->sequences().add(), text.data(), int64_t(text.size())});
   std::vector<int> seen(texts.size());
-  auto check = [&](size_t feed, int64_t, const float *logits) {
+  auto check = [&](size_t feed, int64_t, const StepOutput &output) {
+    const float *logits = output.logits(fixture.Error);
     ++seen[feed];
     EXPECT_EQ(std::vector<float>(logits, logits + fake::Vocab),
               fake::logits(texts[feed]));
@@ -139,7 +142,8 @@ TEST_P(RuntimeEngine, LogitsOfEveryRow) {
       {fixture.Model->sequences().add(), first.data(), 23, Outputs::All},
       {fixture.Model->sequences().add(), second.data(), 10, Outputs::Last}};
   std::vector<int64_t> rowsSeen;
-  auto check = [&](size_t feed, int64_t row, const float *logits) {
+  auto check = [&](size_t feed, int64_t row, const StepOutput &output) {
+    const float *logits = output.logits(fixture.Error);
     const std::vector<int32_t> &text = feed == 0 ? first : second;
     std::vector<int32_t> prefix(text.begin(), text.begin() + row + 1);
     EXPECT_EQ(std::vector<float>(logits, logits + fake::Vocab),
@@ -267,7 +271,7 @@ TEST(RuntimeEngineLimits, PoisonFillsPages) {
   ASSERT_TRUE(model) << error;
   int32_t sequence = model->sequences().add();
   int32_t token = 3;
-  auto ignore = [](size_t, int64_t, const float *) { return true; };
+  auto ignore = [](size_t, int64_t, const StepOutput &) { return true; };
   ASSERT_TRUE(model->decode({{sequence, &token, 1}}, ignore, error));
   const uint8_t *page = device.page(model->sequences().pages(sequence)[0]);
   EXPECT_EQ(page[0], 3);
