@@ -1,4 +1,5 @@
 //===- KvcAttrs.cpp - Attributes of the kvc dialect -----------------------===//
+#include "codegen/formats/Tiles.h"
 #include "dialect/KvcDialect.h"
 
 #include "mlir/IR/DialectImplementation.h"
@@ -76,6 +77,17 @@ LogicalResult PanelsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+LogicalResult TilesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                int64_t unit, int64_t pair, int64_t splits) {
+  if (unit < 1 || pair < 1)
+    return emitError() << "unit and pair must be at least 1, found " << unit
+                       << " and " << pair;
+  if (splits < 1 || splits > MaxTileSplits)
+    return emitError() << "splits must be from 1 to " << MaxTileSplits
+                       << ", found " << splits;
+  return success();
+}
+
 LogicalResult SlotAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                Space space, int64_t offset, int64_t stride,
                                SlotElement element) {
@@ -86,7 +98,7 @@ LogicalResult SlotAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (space != Space::Logits && (offset % 64 != 0 || stride % 64 != 0))
     return emitError() << "offset and stride must be multiples of 64, found "
                        << offset << " and " << stride;
-  if (element == SlotElement::Q8 && space == Space::Logits)
+  if (element != SlotElement::F32 && space == Space::Logits)
     return emitError() << "logits are f32";
   return success();
 }

@@ -53,7 +53,8 @@ def Kvc_Space : Kvc_Enum<"Space", "the arena a slot lies in", [
   I32EnumAttrCase<"Worker", 2, "worker">, I32EnumAttrCase<"Logits", 3, "logits">]>;
 
 def Kvc_SlotElement : Kvc_Enum<"SlotElement", "how a slot stores a row's values", [
-  I32EnumAttrCase<"F32", 0, "f32">, I32EnumAttrCase<"Q8", 1, "q8">]>;
+  I32EnumAttrCase<"F32", 0, "f32">, I32EnumAttrCase<"Q8", 1, "q8">,
+  I32EnumAttrCase<"BF16", 2, "bf16">, I32EnumAttrCase<"F16", 3, "f16">]>;
 
 //===----------------------------------------------------------------------===//
 // Names of dynamic extents
@@ -153,13 +154,28 @@ def Kvc_PanelsAttr : Kvc_Attr<"Panels", "panels"> {
   let genVerifyDecl = 1;
 }
 
+def Kvc_TilesAttr : Kvc_Attr<"Tiles", "tiles"> {
+  let summary = "packed layout of a weight: tiles of a matrix unit's operand";
+  let description = [{
+    Rows are grouped into units of `unit` rows, each padded to whole tiles of 16;
+    rows `pair` apart (a rotated pair) lie in the two halves of a tile. Along K
+    a sum has `splits` segments, added in ascending order by every kernel.
+    codegen/formats/Tiles.h defines the bytes.
+    `#kvc.tiles<unit = 64, pair = 32, splits = 8>`.
+  }];
+  let parameters = (ins "int64_t":$unit, "int64_t":$pair, "int64_t":$splits);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 def Kvc_SlotAttr : Kvc_Attr<"Slot", "slot"> {
   let summary = "a place in an arena, fixed by the compiler";
   let description = [{
     `#kvc.slot<rows, offset = 2304, stride = 2304, f32>`: row r lies at
     `arena + offset * max_rows + r * stride`; `offset` and `stride` are bytes a
     row and multiples of 64. Spaces: `rows` and `outputs` (shared by the
-    workers), `worker` (one copy a worker), `logits` (the result). Elements: `f32`,
+    workers), `worker` (one copy a worker), `logits` (the result). Elements: `f32`;
+    `bf16` and `f16`, which hold the result of a `kvc.round`;
     or `q8`: K signed bytes, then three planes: K/32 f32 scales, K/16 i32 sums of
     16 bytes, K/32 f32 products of scale and sum of 32.
   }];
@@ -177,6 +193,9 @@ def Kvc_TargetAttr : Kvc_Attr<"Target", "target"> {
     vector_width = 256>`: architecture, LLVM's name of the processor, the features
     code generation may use and the register width in bits that tiles are
     written for (LLVM legalises wider tiles on a narrower machine).
+
+    `#kvc.target<arch = "cuda", cpu = "sm_90", features = "+ptx80", vector_width = 128>`: an NVIDIA chip,
+    the version of PTX that is written for it, and the bits of a thread's widest access.
   }];
   let parameters = (ins
     StringRefParameter<>:$arch, StringRefParameter<>:$cpu,

@@ -55,6 +55,9 @@ struct Q8Row {
   int64_t bytes() const { return products() + columns / 32 * 4; }
 };
 
+/// Bytes a row of `values` values takes in a slot.
+int64_t slotRowBytes(int64_t values, SlotElement element);
+
 } // namespace kvc
 
 #define GET_OP_CLASSES

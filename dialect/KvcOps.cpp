@@ -329,11 +329,17 @@ static int64_t slotElements(Operation *op, Type type) {
   return elements;
 }
 
-/// Bytes a row of `elements` values takes in a slot.
-static int64_t slotRowBytes(int64_t elements, SlotElement element) {
-  if (element == SlotElement::F32)
-    return elements * 4;
-  return Q8Row{elements}.bytes();
+int64_t kvc::slotRowBytes(int64_t values, SlotElement element) {
+  switch (element) {
+  case SlotElement::F32:
+    return values * 4;
+  case SlotElement::Q8:
+    return Q8Row{values}.bytes();
+  case SlotElement::BF16:
+  case SlotElement::F16:
+    return values * 2;
+  }
+  llvm_unreachable("an element of slots");
 }
 
 static LogicalResult verifySlot(Operation *op, Type type, SlotAttr slot) {
@@ -361,12 +367,23 @@ LogicalResult ReadOp::verify() {
   return verifySlot(*this, getType(), getSlot());
 }
 
-/// A q8 slot holds the integers of a quantisation, so its input must be one.
-static LogicalResult verifyQuantized(Operation *op, Value input,
-                                     SlotAttr slot) {
-  if (slot.getElement() == SlotElement::Q8 &&
+/// A q8 slot holds the integers of a quantisation, so its input must be one; a
+/// slot of 16 bits must lose nothing.
+static LogicalResult verifyRounded(Operation *op, Value input, SlotAttr slot) {
+  SlotElement element = slot.getElement();
+  if (element == SlotElement::Q8 &&
       !isa_and_present<QuantizeOp>(input.getDefiningOp()))
     return op->emitOpError("a q8 slot takes the result of a kvc.quantize");
+  if (element == SlotElement::BF16 || element == SlotElement::F16) {
+    auto round = input.getDefiningOp<RoundOp>();
+    bool same =
+        round && (element == SlotElement::BF16 ? round.getElement().isBF16()
+                                               : round.getElement().isF16());
+    if (!same)
+      return op->emitOpError("a ")
+             << stringifySlotElement(element)
+             << " slot takes the result of a kvc.round to it";
+  }
   return success();
 }
 
@@ -375,7 +392,7 @@ LogicalResult WriteOp::verify() {
     return failure();
   if (getSlot().getSpace() == Space::Worker)
     return emitOpError("a worker slot is filled by kvc.stage");
-  return verifyQuantized(*this, getInput(), getSlot());
+  return verifyRounded(*this, getInput(), getSlot());
 }
 
 LogicalResult StageOp::verify() {
@@ -384,7 +401,7 @@ LogicalResult StageOp::verify() {
            << stringifySpace(getSlot().getSpace());
   if (failed(verifySlot(*this, getType(), getSlot())))
     return failure();
-  return verifyQuantized(*this, getInput(), getSlot());
+  return verifyRounded(*this, getInput(), getSlot());
 }
 
 //===----------------------------------------------------------------------===//

@@ -324,7 +324,8 @@ def Kvc_ReadOp : Kvc_Op<"read", [MemoryEffects<[MemRead<Kvc_SlotResource>]>]> {
 def Kvc_WriteOp : Kvc_Op<"write", [MemoryEffects<[MemWrite<Kvc_SlotResource>]>]> {
   let summary = "stores a value in a slot";
   let description = [{
-    [rows or outputs][...], to a slot whose stride is at least a row's bytes: 4 a value, or for
+    [rows or outputs][...], to a slot whose stride is at least a row's bytes: 4 a value; 2 in a `bf16` or
+    `f16` slot, which takes the result of a `kvc.round` to it; or for
     a `q8` slot K + K/32*4 + K/16*4 + K/32*4 of K values, the result of a `kvc.quantize`. What the
     slot held is gone, and so is what lay in any slot that shares bytes with it. A
     dispatch may write over its own input only where that is read elementwise, behind the

@@ -24,7 +24,7 @@ void KvcDialect::registerTypes() {
 
 Type WeightType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
-  PanelsAttr layout;
+  Attribute layout;
   if (parser.parseLess() ||
       parser.parseDimensionList(shape, /*allowDynamic=*/false,
                                 /*withTrailingX=*/false))
@@ -45,7 +45,7 @@ void WeightType::print(AsmPrinter &printer) const {
 }
 
 LogicalResult WeightType::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 ArrayRef<int64_t> shape, PanelsAttr layout) {
+                                 ArrayRef<int64_t> shape, Attribute layout) {
   if (shape.size() != 2 && shape.size() != 3)
     return emitError() << "a weight is layers x rows or layers x rows x "
                           "columns, found rank "
@@ -53,12 +53,15 @@ LogicalResult WeightType::verify(function_ref<InFlightDiagnostic()> emitError,
   for (int64_t dim : shape)
     if (dim < 1)
       return emitError() << "dimensions must be at least 1, found " << dim;
+  if (layout && !isa<PanelsAttr, TilesAttr>(layout))
+    return emitError() << "a layout is #kvc.panels or #kvc.tiles, found "
+                       << layout;
   if (layout && shape.size() != 3)
-    return emitError() << "only matrices are packed in panels";
+    return emitError() << "only matrices are packed in panels or tiles";
   return success();
 }
 
-WeightType WeightType::withLayout(PanelsAttr layout) const {
+WeightType WeightType::withLayout(Attribute layout) const {
   return get(getContext(), getShape(), layout);
 }
 

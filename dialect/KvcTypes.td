@@ -23,10 +23,10 @@ def Kvc_WeightType : Kvc_Type<"Weight", "weight"> {
     `!kvc.weight<30x576x1536>`: 30 layers of 576 output rows and 1,536 input
     columns; `!kvc.weight<30x576>`: 30 vectors; the first dimension is 1 where the
     weight does not belong to a layer. After `kvc-pack-weights` the layout is part of
-    the type: `!kvc.weight<30x576x1536, #kvc.panels<lanes = 16, unit = 32>>`.
+    the type: `!kvc.weight<30x576x1536, #kvc.panels<lanes = 16, unit = 32>>`, or a `#kvc.tiles`.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape,
-                        OptionalParameter<"::kvc::PanelsAttr">:$layout);
+                        OptionalParameter<"::mlir::Attribute">:$layout);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -36,7 +36,10 @@ def Kvc_WeightType : Kvc_Type<"Weight", "weight"> {
     int64_t getRows() const { return getShape()[1]; }
     /// Input columns of a matrix.
     int64_t getColumns() const { return getShape()[2]; }
-    WeightType withLayout(PanelsAttr layout) const;
+    /// The layout where it is of that kind, else null.
+    PanelsAttr getPanels() const { return ::llvm::dyn_cast_or_null<PanelsAttr>(getLayout()); }
+    TilesAttr getTiles() const { return ::llvm::dyn_cast_or_null<TilesAttr>(getLayout()); }
+    WeightType withLayout(::mlir::Attribute layout) const;
   }];
 }
 

@@ -1,5 +1,6 @@
 //===- PackWeights.cpp - Layouts and places of the weights ----------------===//
-#include "codegen/formats/Packing.h"
+#include "dialect/PackedWeights.h"
+#include "passes/KernelFusion.h"
 #include "passes/Levels.h"
 #include "passes/Passes.h"
 #include "passes/TargetInfo.h"
@@ -20,7 +21,7 @@ namespace {
 struct WeightUse {
   bool used = false;
   bool gathered = false; // embedded from, before any layer
-  int64_t headDim = 0;   // of a linear's result, where heads are a dimension
+  MatrixUse matrix;
 };
 
 class PackWeightsPass : public kvc::impl::PackWeightsBase<PackWeightsPass> {
@@ -33,19 +34,56 @@ public:
 private:
   LogicalResult pack(ModelOp model);
   LogicalResult collectUses(ModelOp model);
-  LogicalResult chooseLayout(WeightOp weight, int64_t lanes);
+  LogicalResult noteResult(LinearOp linear, FlatSymbolRefAttr symbol,
+                           Value output);
+  LogicalResult chooseLayout(WeightOp weight);
   LogicalResult place(WeightOp weight, int64_t layer);
 
   llvm::DenseMap<WeightOp, WeightUse> uses;
   llvm::DenseMap<WeightOp, llvm::SmallVector<int64_t>> offsets;
+  TargetAttr target;
   int64_t arenaBytes = 0;
 };
 
 } // namespace
 
-/// Rows a unit has where no head decides: few enough that workers share a small
-/// matrix evenly, more where there are plenty.
-static int64_t defaultUnit(int64_t rows) { return rows > 8192 ? 64 : 32; }
+/// The rotation of a linear's result, null if it is not rotated.
+static RopeOp rotationOf(Value output) {
+  for (Operation *user : usersOf(output))
+    if (auto rope = dyn_cast<RopeOp>(user))
+      return rope;
+  return {};
+}
+
+/// Notes how a linear's result is used: a weight has one layout, whatever uses
+/// it.
+LogicalResult PackWeightsPass::noteResult(LinearOp linear,
+                                          FlatSymbolRefAttr symbol,
+                                          Value output) {
+  MatrixUse &use = uses[lookupWeight(linear, symbol)].matrix;
+  auto type = cast<RankedTensorType>(output.getType());
+  int64_t headDim = type.getRank() == 3 ? type.getDimSize(2) : 0;
+  if (use.headDim != 0 && headDim != 0 && use.headDim != headDim)
+    return ruleError(linear) << "uses " << symbol << " with heads of "
+                             << headDim << ", another use has " << use.headDim
+                             << ": a weight has one packed layout";
+  if (headDim != 0)
+    use.headDim = headDim;
+  RopeOp rope = rotationOf(output);
+  if (!rope)
+    return success();
+  auto pairs = static_cast<int64_t>(rope.getInvFreq().size());
+  if (use.rope && (*use.rope != rope.getLayout() || use.ropePairs != pairs))
+    return ruleError(linear)
+           << "has a result of " << symbol << " that is rotated as " << pairs
+           << " pairs (" << stringifyRopeLayout(rope.getLayout())
+           << "), another use as " << use.ropePairs << " ("
+           << stringifyRopeLayout(*use.rope)
+           << "): a weight has one packed layout";
+  use.rope = rope.getLayout();
+  use.ropePairs = pairs;
+  return success();
+}
 
 LogicalResult PackWeightsPass::collectUses(ModelOp model) {
   auto use = [&](Operation *op, FlatSymbolRefAttr symbol) -> WeightUse & {
@@ -71,17 +109,10 @@ LogicalResult PackWeightsPass::collectUses(ModelOp model) {
             use(op, symbol);
       for (auto [weight, output] :
            llvm::zip_equal(linear.getWeights(), linear.getOutputs())) {
-        WeightUse &entry = use(op, cast<FlatSymbolRefAttr>(weight));
-        auto type = cast<RankedTensorType>(output.getType());
-        int64_t headDim = type.getRank() == 3 ? type.getDimSize(2) : 0;
-        if (entry.headDim != 0 && headDim != 0 && entry.headDim != headDim) {
-          ruleError(linear) << "uses " << weight << " with heads of " << headDim
-                            << ", another use has " << entry.headDim
-                            << ": a weight has one packed layout";
+        auto symbol = cast<FlatSymbolRefAttr>(weight);
+        use(op, symbol);
+        if (failed(noteResult(linear, symbol, output)))
           return WalkResult::interrupt();
-        }
-        if (headDim != 0)
-          entry.headDim = headDim;
       }
     }
     return WalkResult::advance();
@@ -89,53 +120,43 @@ LogicalResult PackWeightsPass::collectUses(ModelOp model) {
   return failure(result.wasInterrupted());
 }
 
-LogicalResult PackWeightsPass::chooseLayout(WeightOp weight, int64_t lanes) {
+LogicalResult PackWeightsPass::chooseLayout(WeightOp weight) {
   WeightType type = weight.getWeightType();
   if (!type.isMatrix())
     return success();
-  const WeightUse &use = uses[weight];
-  int64_t unit = use.headDim != 0 ? use.headDim : defaultUnit(type.getRows());
+  type = type.withLayout(matrixLayout(target, type, uses[weight].matrix));
   for (auto slice : weight.getSlices().getAsRange<SliceAttr>()) {
-    std::string error =
-        packedLayoutError(static_cast<Format>(slice.getFormat()),
-                          type.getRows(), type.getColumns(), lanes, unit);
+    std::string error = packingError(type, slice.getFormat());
     if (!error.empty())
       return ruleError(weight) << "cannot be packed: " << error;
   }
-  weight.setType(type.withLayout(PanelsAttr::get(&getContext(), lanes, unit)));
+  weight.setType(type);
   return success();
 }
 
 LogicalResult PackWeightsPass::place(WeightOp weight, int64_t layer) {
-  WeightType type = weight.getWeightType();
-  // Vectors are stored as f32.
-  int64_t bytes = type.getRows() * 4;
-  if (PanelsAttr panels = type.getLayout()) {
-    auto slice = cast<SliceAttr>(weight.getSlices()[layer]);
-    bytes = packedLayout(static_cast<Format>(slice.getFormat()), type.getRows(),
-                         type.getColumns(), panels.getLanes(), panels.getUnit())
-                .totalBytes;
-  }
+  int64_t bytes =
+      packedBytes(weight.getWeightType(), weight.getSlice(layer).getFormat());
+  int64_t alignment = weightAlignment(target);
   offsets[weight].push_back(arenaBytes);
   int64_t end = 0;
   if (llvm::AddOverflow(arenaBytes, bytes, end) ||
-      end > std::numeric_limits<int64_t>::max() - PanelAlignment)
+      end > std::numeric_limits<int64_t>::max() - alignment)
     return ruleError(weight)
            << "ends beyond the largest size an arena can have";
-  arenaBytes = llvm::alignTo(end, PanelAlignment);
+  arenaBytes = llvm::alignTo(end, alignment);
   return success();
 }
 
 LogicalResult PackWeightsPass::pack(ModelOp model) {
   if (failed(requireProgramsOfValues(model, getArgument())))
     return failure();
-  TargetAttr target = model.getTargetAttr();
+  target = model.getTargetAttr();
   if (!target)
     return ruleError(model) << "has no target: kvc-pack-weights comes after "
                                "kvc-set-target";
   if (model.getWeightsBytes())
     return ruleError(model) << "has its weights packed already";
-  int64_t lanes = vectorLanes(target);
   if (failed(collectUses(model)))
     return failure();
 
@@ -143,7 +164,7 @@ LogicalResult PackWeightsPass::pack(ModelOp model) {
   for (auto weight : model.getOps<WeightOp>()) {
     if (!uses[weight].used)
       continue;
-    if (failed(chooseLayout(weight, lanes)))
+    if (failed(chooseLayout(weight)))
       return failure();
     ++numPacked;
     if (weight.getWeightType().getLayers() > 1)

@@ -31,16 +31,23 @@ def SetTarget : Kvc_Pass<"kvc-set-target"> {
         target = #kvc.target<arch = "cpu", cpu = "x86-64-v3", features = "", vector_width = 256>} {
       kvc.cache @kv : !kvc.cache<layers = 30, kv_heads = 3, head_dim = 64, type = f32, page = 64, split = 256>
     ```
+    and with `target=cuda`, whose attention merges splits of 64 positions,
+    ```mlir
+    kvc.model @m attributes {activations = "bf16", max_context = 8192 : i64,
+        target = #kvc.target<arch = "cuda", cpu = "sm_90", features = "+ptx80", vector_width = 128>} {
+      kvc.cache @kv : !kvc.cache<layers = 30, kv_heads = 3, head_dim = 64, type = f16, page = 64, split = 64>
+    ```
   }];
   let options = [
-    Option<"target", "target", "std::string", "\"cpu\"", "architecture: cpu">,
-    Option<"targetCpu", "target-cpu", "std::string", "\"native\"",
-           "LLVM's name of the processor, or native">,
+    Option<"target", "target", "std::string", "\"cpu\"", "architecture: cpu or cuda">,
+    Option<"targetCpu", "target-cpu", "std::string", "\"\"",
+           "LLVM's name of the processor or chip; cpu: native if empty; cuda: sm_80, sm_89, sm_90 (if empty), sm_90a or sm_100">,
     Option<"vectorWidth", "vector-width", "int64_t", "0",
-           "register width in bits that tiles are written for; 0: the widest the processor has">,
-    Option<"kvType", "kv-type", "std::string", "\"f16\"", "element type of the cache: f32, f16 or bf16">,
-    Option<"activations", "activations", "std::string", "\"int8\"",
-           "what linears multiply: f32, bf16, or int8 where weights are block-quantised">,
+           "cpu: register width in bits that tiles are written for; 0: the widest the processor has">,
+    Option<"ptxVersion", "ptx-version", "int64_t", "0", "cuda: version of PTX to write, 80 for 8.0; 0: one that fits the chip">,
+    Option<"kvType", "kv-type", "std::string", "\"f16\"", "element type of the cache: f32 (cpu), f16 or bf16">,
+    Option<"activations", "activations", "std::string", "\"\"",
+           "what linears multiply: f32, bf16, or int8 where weights are block-quantised; if empty int8 on cpu, bf16 on cuda, which has no other">,
     Option<"ctx", "ctx", "int64_t", "0", "positions to compile for; 0: the model's own">,
   ];
 }
@@ -263,11 +270,14 @@ def FuseQuantize : Kvc_FusionPass<"kvc-fuse-quantize"> {
 def PackWeights : Kvc_Pass<"kvc-pack-weights"> {
   let summary = "chooses the packed layout of each weight and its place in the arena";
   let description = [{
-    Each matrix gets a `#kvc.panels` layout: as many lanes as the target's vector
+    Each matrix gets the layout that the target's kernels read.
+    On the CPU a `#kvc.panels`: as many lanes as the target's vector
     register has f32 values, and units that tiles of its kernel cover whole: a head
     where heads are a dimension of the result, else 32 rows, 64 in a matrix
-    of more than 8,192 rows. Each weight gets the byte offset of each layer, a multiple of
-    64: first what is embedded from, then layer after layer, then the rest.
+    of more than 8,192 rows. For cuda a `#kvc.tiles`: units of 16 rows, or where heads are rotated a head
+    whose pairs meet in one thread; `splits` follow from the columns alone.
+    Each weight gets the byte offset of each layer, a multiple of
+    64, of 128 for cuda: first what is embedded from, then layer after layer, then the rest.
     Vectors are stored as f32. Weights that no program uses get no place. The
     size of the arena becomes the model's `weights_bytes`.
 
@@ -290,7 +300,8 @@ def PlanMemory : Kvc_Pass<"kvc-plan-memory"> {
     that are never live together share bytes. A carried value of `kvc.layers` keeps one
     slot, and an elementwise op whose operand dies with it writes over that operand: a residual
     stream stays in one place. Where that is impossible a kernel "copy" is inserted. A value
-    that a prologue hands to its anchor is staged in the worker's own slot.
+    that a prologue hands to its anchor is staged in the worker's own slot. What a `kvc.quantize` makes lies
+    in a `q8` slot; what a `kvc.round` makes in a slot of its type for cuda, in an `f32` slot on the CPU.
 
     Afterwards kernels have no results and capture nothing but the tokens, the batch and
     the layer's index, the program returns nothing (its logits lie in the logits slot), and

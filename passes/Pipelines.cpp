@@ -14,6 +14,7 @@ void kvc::buildPipeline(OpPassManager &manager,
   target.target = options.target;
   target.targetCpu = options.targetCpu;
   target.vectorWidth = options.vectorWidth;
+  target.ptxVersion = options.ptxVersion;
   target.kvType = options.kvType;
   target.activations = options.activations;
   target.ctx = options.ctx;

@@ -3,6 +3,7 @@
 #include "passes/Levels.h"
 #include "passes/Passes.h"
 #include "passes/SlotPlan.h"
+#include "passes/TargetInfo.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -108,8 +109,8 @@ static int64_t insertStage(RewriterBase &rewriter, ProgramOp program,
   Operation *producer = input.getDefiningOp();
   if (!producer || isa<ReadOp>(producer))
     return 0;
-  SlotElement element =
-      isa<QuantizeOp>(producer) ? SlotElement::Q8 : SlotElement::F32;
+  auto model = program->getParentOfType<ModelOp>();
+  SlotElement element = storedElement(model.getTargetAttr(), producer);
   int64_t stride = slotStride(program, input.getType(), element);
   if (stride < 0)
     return -1;

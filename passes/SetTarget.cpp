@@ -31,8 +31,8 @@ private:
                                     "kvc-pack-weights";
     MLIRContext *context = &getContext();
     std::string error;
-    TargetAttr resolved =
-        resolveTarget(context, target, targetCpu, vectorWidth, error);
+    TargetAttr resolved = resolveTarget(
+        context, {target, targetCpu, vectorWidth, ptxVersion}, error);
     if (!resolved)
       return ruleError(model) << error;
     Type element = llvm::StringSwitch<Type>(kvType.getValue())
@@ -43,9 +43,14 @@ private:
     if (!element)
       return ruleError(model)
              << "kv-type is f32, f16 or bf16, found '" << kvType << "'";
-    if (activations != "f32" && activations != "int8" && activations != "bf16")
-      return ruleError(model) << "activations is f32, bf16 or int8, found '"
-                              << activations << "'";
+    llvm::StringRef chosen = activations.getValue();
+    if (chosen.empty())
+      chosen = defaultActivations(resolved);
+    error = activationsError(resolved, chosen);
+    if (error.empty())
+      error = cacheElementError(resolved, element);
+    if (!error.empty())
+      return ruleError(model) << error;
     int64_t made = static_cast<int64_t>(model.getMaxContext());
     if (ctx < 0 || ctx > made)
       return ruleError(model)
@@ -53,15 +58,11 @@ private:
              << " positions the model was made for, found " << ctx.getValue();
 
     model.setTargetAttr(resolved);
-    model.setActivations(activations.getValue());
+    model.setActivations(chosen);
     if (ctx != 0)
       model.setMaxContext(ctx);
-    for (auto cache : model.getOps<CacheOp>()) {
-      CacheType type = cache.getCacheType();
-      cache.setType(CacheType::get(context, type.getLayers(), type.getKvHeads(),
-                                   type.getHeadDim(), element, type.getPage(),
-                                   type.getSplit()));
-    }
+    for (auto cache : model.getOps<CacheOp>())
+      cache.setType(cacheFor(resolved, cache.getCacheType(), element));
     return success();
   }
 };

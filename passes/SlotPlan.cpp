@@ -1,5 +1,6 @@
 //===- SlotPlan.cpp - Which values share a slot, and where it lies --------===//
 #include "passes/SlotPlan.h"
+#include "passes/TargetInfo.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -21,8 +22,7 @@ int64_t kvc::slotStride(ProgramOp program, Type type, SlotElement element) {
       return -1;
     elements *= dim;
   }
-  int64_t bytes =
-      element == SlotElement::F32 ? elements * 4 : Q8Row{elements}.bytes();
+  int64_t bytes = slotRowBytes(elements, element);
   return bytes > MaxStride ? -1 : llvm::alignTo(bytes, 64);
 }
 
@@ -205,18 +205,25 @@ unsigned SlotPlan::joinInPlace() {
   return joined;
 }
 
-/// q8 if every member is made by a quantize, which is what q8 slots hold.
-static SlotElement elementOf(ArrayRef<Value> members) {
+/// What the slot of `members` keeps: the form of a rounding, if all are results
+/// of the same one.
+static SlotElement elementOf(TargetAttr target, ArrayRef<Value> members) {
+  std::optional<SlotElement> common;
   for (Value value : members) {
     auto kernel = value.getDefiningOp<KernelOp>();
-    if (!kernel || !kernel.getBody()
-                        .front()
-                        .getTerminator()
-                        ->getOperand(cast<OpResult>(value).getResultNumber())
-                        .getDefiningOp<QuantizeOp>())
+    Operation *producer = nullptr;
+    if (kernel)
+      producer = kernel.getBody()
+                     .front()
+                     .getTerminator()
+                     ->getOperand(cast<OpResult>(value).getResultNumber())
+                     .getDefiningOp();
+    SlotElement element = storedElement(target, producer);
+    if (common && *common != element)
       return SlotElement::F32;
+    common = element;
   }
-  return SlotElement::Q8;
+  return *common;
 }
 
 Value SlotPlan::place() {
@@ -225,6 +232,7 @@ Value SlotPlan::place() {
     llvm::BitVector points;
     int64_t offset, stride;
   };
+  TargetAttr target = program->getParentOfType<ModelOp>().getTargetAttr();
   llvm::SmallVector<Placed> placed;
   for (auto &members : classes) {
     if (members.empty())
@@ -233,7 +241,7 @@ Value SlotPlan::place() {
     auto type = cast<RankedTensorType>(members.front().getType());
     if (isa<OutputsAttr>(type.getEncoding()))
       slot.space = Space::Outputs;
-    SlotElement element = elementOf(members);
+    SlotElement element = elementOf(target, members);
     slot.stride = slotStride(program, type, element);
     if (slot.stride < 0)
       return members.front();

@@ -7,16 +7,51 @@
 
 #include "dialect/KvcDialect.h"
 
+#include <optional>
 #include <string>
 
 namespace kvc {
 
-/// The target that `arch` ("cpu"), `cpu` (LLVM's name, or "native") and
-/// `vectorWidth` (0: the processor's widest) name. Null and one line in `error`
-/// where there is none.
-TargetAttr resolveTarget(mlir::MLIRContext *context, llvm::StringRef arch,
-                         llvm::StringRef cpu, int64_t vectorWidth,
-                         std::string &error);
+/// What a compilation asks for. Empty and 0: what the target does by itself.
+struct TargetRequest {
+  llvm::StringRef arch;    // "cpu" or "cuda"
+  llvm::StringRef cpu;     // LLVM's name, or for the cpu target "native"
+  int64_t vectorWidth = 0; // cpu: bits; 0: the processor's widest
+  int64_t ptxVersion = 0;  // cuda: 80 for 8.0; 0: one that fits the chip
+};
+
+/// The target that is asked for. Null and one line in `error` where there is
+/// none.
+TargetAttr resolveTarget(mlir::MLIRContext *context,
+                         const TargetRequest &request, std::string &error);
+
+/// What linears multiply on the target where nothing is said, and why it cannot
+/// be `activations` or the cache cannot hold `element`; empty if they can.
+llvm::StringRef defaultActivations(TargetAttr target);
+std::string activationsError(TargetAttr target, llvm::StringRef activations);
+std::string cacheElementError(TargetAttr target, mlir::Type element);
+
+/// The cache as the target's attention reads it.
+CacheType cacheFor(TargetAttr target, CacheType cache, mlir::Type element);
+
+/// What a layout may depend on: how the linear's result is used.
+struct MatrixUse {
+  int64_t headDim = 0;            // where heads are a dimension of the result
+  std::optional<RopeLayout> rope; // where each head is rotated
+  int64_t ropePairs = 0;
+};
+
+/// The packed layout of a matrix, and what each weight's place is a multiple
+/// of.
+mlir::Attribute matrixLayout(TargetAttr target, WeightType type,
+                             const MatrixUse &use);
+int64_t weightAlignment(TargetAttr target);
+
+/// How the target keeps what `producer` makes in a slot.
+SlotElement storedElement(TargetAttr target, mlir::Operation *producer);
+
+/// Workers keep what a prologue makes outside of the arenas.
+bool stagesOutsideArenas(TargetAttr target);
 
 /// f32 values a vector register of the target holds: the lanes of a panel.
 int64_t vectorLanes(TargetAttr target);

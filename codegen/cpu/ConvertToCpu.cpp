@@ -152,7 +152,7 @@ private:
     FailureOr<CpuTarget> target = CpuTarget::get(targetAttr, error);
     if (failed(target))
       return model.emitOpError(error);
-    if (failed(chooseDot(model, *target)))
+    if (failed(chooseDot(model, *target)) || failed(checkForms(model)))
       return failure();
 
     OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
@@ -175,6 +175,25 @@ private:
     for (ProgramOp program : programs)
       program.erase();
     return success();
+  }
+
+  /// What a schedule for another target holds has no code here.
+  static LogicalResult checkForms(ModelOp model) {
+    for (auto weight : model.getOps<WeightOp>())
+      if (weight.getWeightType().getTiles())
+        return weight.emitOpError("is packed in tiles, which the cpu target "
+                                  "does not read");
+    WalkResult slots = model.walk([](Operation *op) {
+      auto slot = op->getAttrOfType<SlotAttr>("slot");
+      if (!slot || slot.getElement() == SlotElement::F32 ||
+          slot.getElement() == SlotElement::Q8)
+        return WalkResult::advance();
+      op->emitOpError("has a slot of ")
+          << stringifySlotElement(slot.getElement())
+          << ", which the cpu target does not keep";
+      return WalkResult::interrupt();
+    });
+    return failure(slots.wasInterrupted());
   }
 
   LogicalResult chooseDot(ModelOp model, CpuTarget &target) {

@@ -1,5 +1,6 @@
 //===- DispatchLinear.cpp - Row kernels and linears -----------------------===//
 #include "codegen/cpu/Dispatch.h"
+#include "dialect/PackedWeights.h"
 
 #include "llvm/ADT/SmallBitVector.h"
 
@@ -130,22 +131,21 @@ LogicalResult LinearEmitter::collectSegments() {
     segment.result = linear.getOutputs()[index];
     segment.weight = lookupWeight(linear, symbol);
     WeightType type = segment.weight.getWeightType();
-    if (!type.getLayout() || !segment.weight.getOffsets())
+    PanelsAttr panels = type.getPanels();
+    if (!panels || !segment.weight.getOffsets())
       return linear.emitOpError("needs packed weights, but ")
              << symbol << " has no layout; run kvc-pack-weights";
-    if (type.getLayout().getLanes() != e.lanes)
+    if (panels.getLanes() != e.lanes)
       return linear.emitOpError("needs panels of ")
              << e.lanes << " lanes, but " << symbol << " has "
-             << type.getLayout().getLanes();
+             << panels.getLanes();
     for (auto slice : segment.weight.getSlices().getAsRange<SliceAttr>())
       if (activations == Activations::Q8 &&
           formatInfo(static_cast<Format>(slice.getFormat())).plain())
         return linear.emitOpError("multiplies quantized activations with ")
                << symbol << ", which is stored as "
                << stringifyWeightFormat(slice.getFormat());
-    segment.layout = packedLayout(
-        static_cast<Format>(segment.weight.getSlice(0).getFormat()),
-        type.getRows(), type.getColumns(), e.lanes, type.getLayout().getUnit());
+    segment.layout = panelsOf(type, segment.weight.getSlice(0).getFormat());
     if (auto biases = linear.getBiases())
       segment.bias = dyn_cast<FlatSymbolRefAttr>((*biases)[index]);
     segment.scratch =

@@ -1,5 +1,6 @@
 //===- RowEmitter.cpp - Ops on a window of columns of one row -------------===//
 #include "codegen/cpu/RowEmitter.h"
+#include "dialect/PackedWeights.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -128,10 +129,7 @@ void RowEmitter::emitPanelRow(FlatSymbolRefAttr symbol, Value index,
                               llvm::function_ref<void(Value, Value)> use) {
   WeightOp weight = lookupWeight(context.program, symbol);
   WeightType type = weight.getWeightType();
-  PackedLayout layout = packedLayout(
-      static_cast<Format>(weight.getSlice(0).getFormat()), type.getRows(),
-      type.getColumns(), static_cast<int>(type.getLayout().getLanes()),
-      type.getLayout().getUnit());
+  PackedLayout layout = panelsOf(type, weight.getSlice(0).getFormat());
   const FormatInfo &info = formatInfo(layout.format);
   int64_t lanes = layout.lanes;
 

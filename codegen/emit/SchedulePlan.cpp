@@ -1,6 +1,6 @@
 //===- SchedulePlan.cpp - Counts a schedule's bytes and operations --------===//
 #include "codegen/emit/SchedulePlan.h"
-#include "codegen/formats/Packing.h"
+#include "dialect/PackedWeights.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -57,18 +57,12 @@ int64_t KernelCounter::slotBytes(Type type, SlotAttr slot) {
   int64_t values = rowElements(type);
   if (slot.getElement() == SlotElement::Q8)
     return values + values / 32 * 4 + values / 16 * 4;
-  return values * 4;
+  return slotRowBytes(values, slot.getElement());
 }
 
 static int64_t layerBytes(WeightOp weight, int64_t layer) {
-  WeightType type = weight.getWeightType();
-  if (!type.isMatrix() || !type.getLayout())
-    return type.getRows() * 4;
-  return packedLayout(static_cast<Format>(weight.getSlice(layer).getFormat()),
-                      type.getRows(), type.getColumns(),
-                      static_cast<int>(type.getLayout().getLanes()),
-                      type.getLayout().getUnit())
-      .totalBytes;
+  return packedBytes(weight.getWeightType(),
+                     weight.getSlice(layer).getFormat());
 }
 
 void KernelCounter::addWeight(FlatSymbolRefAttr symbol) {

@@ -1,7 +1,7 @@
 //===- Weights.cpp --------------------------------------------------------===//
 #include "codegen/emit/Weights.h"
-#include "codegen/formats/Packing.h"
 #include "codegen/formats/Seeded.h"
+#include "dialect/PackedWeights.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -26,6 +26,24 @@ struct Place {
   int64_t bytes;
   WeightOp weight;
   int64_t layer;
+};
+
+/// One layer's matrix as units of rows, each packed by itself.
+struct MatrixUnits {
+  MatrixUnits(WeightType type, WeightFormat format);
+
+  /// Packs units first .. first+count-1, whose first row is at `firstRow`.
+  void pack(const uint8_t *firstRow, int64_t first, int64_t count,
+            uint8_t *out) const;
+
+  std::optional<PackedLayout> panels;
+  std::optional<TilesLayout> tiles;
+  int64_t rows;
+  int64_t columns;
+  int64_t unit; // rows of one
+  int64_t units;
+  int64_t unitBytes;
+  int64_t sourceRowBytes;
 };
 
 class WeightPacker {
@@ -55,18 +73,35 @@ private:
 
 } // namespace
 
+MatrixUnits::MatrixUnits(WeightType type, WeightFormat format)
+    : rows(type.getRows()), columns(type.getColumns()),
+      sourceRowBytes(
+          formatInfo(static_cast<Format>(format)).rowBytes(columns)) {
+  if (type.getTiles()) {
+    tiles = tilesOf(type, format);
+    unit = tiles->unit;
+    units = tiles->units;
+    unitBytes = tiles->tilesPerUnit * tiles->tileBytes;
+  } else {
+    panels = panelsOf(type, format);
+    unit = panels->unit;
+    units = panels->units;
+    unitBytes = panels->unitBytes;
+  }
+}
+
+void MatrixUnits::pack(const uint8_t *firstRow, int64_t first, int64_t count,
+                       uint8_t *out) const {
+  if (tiles)
+    packTiles(*tiles, firstRow, first, count, out);
+  else
+    packUnits(*panels, firstRow, first, count, out);
+}
+
 static Error weightError(WeightOp weight, const Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(),
                                  "kvc.weight @" + weight.getSymName() + ": " +
                                      message);
-}
-
-static PackedLayout layoutOf(WeightOp weight, int64_t layer) {
-  WeightType type = weight.getWeightType();
-  return packedLayout(static_cast<Format>(weight.getSlice(layer).getFormat()),
-                      type.getRows(), type.getColumns(),
-                      static_cast<int>(type.getLayout().getLanes()),
-                      type.getLayout().getUnit());
 }
 
 Expected<std::vector<Place>> WeightPacker::collectPlaces() {
@@ -77,17 +112,13 @@ Expected<std::vector<Place>> WeightPacker::collectPlaces() {
       continue; // no program uses it
     WeightType type = weight.getWeightType();
     for (auto [layer, offset] : llvm::enumerate(*offsets)) {
-      int64_t bytes = type.getRows() * 4;
+      WeightFormat format = weight.getSlice(layer).getFormat();
       if (type.isMatrix()) {
-        std::string error = packedLayoutError(
-            static_cast<Format>(weight.getSlice(layer).getFormat()),
-            type.getRows(), type.getColumns(),
-            static_cast<int>(type.getLayout().getLanes()),
-            type.getLayout().getUnit());
+        std::string error = packingError(type, format);
         if (!error.empty())
           return weightError(weight, error);
-        bytes = layoutOf(weight, layer).totalBytes;
       }
+      int64_t bytes = packedBytes(type, format);
       places.push_back({offset, bytes, weight, static_cast<int64_t>(layer)});
     }
   }
@@ -181,7 +212,7 @@ static void inTwo(int64_t count,
 Error WeightPacker::packMatrix(Place place) {
   SliceAttr slice = place.weight.getSlice(place.layer);
   SourceOp source = sourceOf(slice);
-  PackedLayout layout = layoutOf(place.weight, place.layer);
+  MatrixUnits layout(place.weight.getWeightType(), slice.getFormat());
   if (layout.unitBytes > MaxUnitBytes)
     return weightError(place.weight, "a unit takes " + Twine(layout.unitBytes) +
                                          " bytes, rule: at most " +
@@ -189,8 +220,8 @@ Error WeightPacker::packMatrix(Place place) {
   const uint8_t *rows = nullptr;
   bool seeded = source.getSeed().has_value();
   if (!seeded) {
-    Expected<const uint8_t *> bytes = sliceBytes(
-        sources, source, slice, layout.rows * layout.sourceRowBytes());
+    Expected<const uint8_t *> bytes =
+        sliceBytes(sources, source, slice, layout.rows * layout.sourceRowBytes);
     if (!bytes)
       return bytes.takeError();
     rows = *bytes;
@@ -203,14 +234,14 @@ Error WeightPacker::packMatrix(Place place) {
       uint8_t *out = buffer.data() + first * layout.unitBytes;
       int64_t firstRow = (unit + first) * layout.unit;
       if (!seeded)
-        return packUnits(layout, rows + firstRow * layout.sourceRowBytes(),
-                         unit + first, part, out);
+        return layout.pack(rows + firstRow * layout.sourceRowBytes,
+                           unit + first, part, out);
       int64_t rowCount = std::min(part * layout.unit, layout.rows - firstRow);
       std::vector<float> values(rowCount * layout.columns);
       generate(source, slice, firstRow * layout.columns,
                static_cast<int64_t>(values.size()), values.data());
-      packUnits(layout, reinterpret_cast<const uint8_t *>(values.data()),
-                unit + first, part, out);
+      layout.pack(reinterpret_cast<const uint8_t *>(values.data()),
+                  unit + first, part, out);
     });
     if (Error error = emit(buffer))
       return error;

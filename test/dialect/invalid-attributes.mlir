@@ -58,6 +58,11 @@
 
 // -----
 
+// expected-error@+1 {{logits are f32}}
+"test.op"() {attr = #kvc.slot<logits, offset = 0, stride = 24, bf16>} : () -> ()
+
+// -----
+
 // expected-error@+1 {{arch must not be empty}}
 "test.op"() {attr = #kvc.target<arch = "", cpu = "x86-64-v3", features = "", vector_width = 256>} : () -> ()
 
@@ -83,8 +88,28 @@
 
 // -----
 
-// expected-error@+1 {{only matrices are packed in panels}}
+// expected-error@+1 {{only matrices are packed in panels or tiles}}
 "test.op"() {attr = !kvc.weight<1x64, #kvc.panels<lanes = 8, unit = 32>>} : () -> ()
+
+// -----
+
+// expected-error@+1 {{only matrices are packed in panels or tiles}}
+"test.op"() {attr = !kvc.weight<1x64, #kvc.tiles<unit = 16, pair = 8, splits = 1>>} : () -> ()
+
+// -----
+
+// expected-error@+1 {{a layout is #kvc.panels or #kvc.tiles, found #kvc.rows}}
+"test.op"() {attr = !kvc.weight<1x64x64, #kvc.rows>} : () -> ()
+
+// -----
+
+// expected-error@+1 {{unit and pair must be at least 1, found 16 and 0}}
+"test.op"() {attr = #kvc.tiles<unit = 16, pair = 0, splits = 1>} : () -> ()
+
+// -----
+
+// expected-error@+1 {{splits must be from 1 to 16, found 17}}
+"test.op"() {attr = #kvc.tiles<unit = 16, pair = 8, splits = 17>} : () -> ()
 
 // -----
 

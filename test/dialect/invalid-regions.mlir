@@ -281,3 +281,39 @@ kvc.model @m attributes {max_context = 8 : i64} {
     kvc.return %l : tensor<?x6xf32, #kvc.outputs>
   }
 }
+
+// -----
+
+kvc.model @m attributes {max_context = 8 : i64} {
+  kvc.forward @f(%t: tensor<?xi32, #kvc.rows>, %b: !kvc.batch) -> tensor<?x6xf32, #kvc.outputs> {
+    %x = kvc.read slot<rows, offset = 0, stride = 256, f32> : tensor<?x64xf32, #kvc.rows>
+    // expected-error@+1 {{a bf16 slot takes the result of a kvc.round to it}}
+    kvc.write %x, slot<rows, offset = 0, stride = 128, bf16> : tensor<?x64xf32, #kvc.rows>
+    %l = kvc.read slot<logits, offset = 0, stride = 24, f32> : tensor<?x6xf32, #kvc.outputs>
+    kvc.return %l : tensor<?x6xf32, #kvc.outputs>
+  }
+}
+
+// -----
+
+kvc.model @m attributes {max_context = 8 : i64} {
+  kvc.forward @f(%t: tensor<?xi32, #kvc.rows>, %b: !kvc.batch) -> tensor<?x6xf32, #kvc.outputs> {
+    %x = kvc.read slot<rows, offset = 0, stride = 256, f32> : tensor<?x64xf32, #kvc.rows>
+    %r = kvc.round %x to bf16 : tensor<?x64xf32, #kvc.rows>
+    // expected-error@+1 {{a f16 slot takes the result of a kvc.round to it}}
+    %y = kvc.stage %r, slot<worker, offset = 0, stride = 128, f16> : tensor<?x64xf32, #kvc.rows>
+    %l = kvc.read slot<logits, offset = 0, stride = 24, f32> : tensor<?x6xf32, #kvc.outputs>
+    kvc.return %l : tensor<?x6xf32, #kvc.outputs>
+  }
+}
+
+// -----
+
+kvc.model @m attributes {max_context = 8 : i64} {
+  kvc.forward @f(%t: tensor<?xi32, #kvc.rows>, %b: !kvc.batch) -> tensor<?x6xf32, #kvc.outputs> {
+    // expected-error@+1 {{takes 128 bytes, but the slot's stride is 64}}
+    %x = kvc.read slot<rows, offset = 0, stride = 64, bf16> : tensor<?x64xf32, #kvc.rows>
+    %l = kvc.read slot<logits, offset = 0, stride = 24, f32> : tensor<?x6xf32, #kvc.outputs>
+    kvc.return %l : tensor<?x6xf32, #kvc.outputs>
+  }
+}

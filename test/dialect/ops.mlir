@@ -29,6 +29,9 @@ kvc.model @l1 attributes {max_context = 8 : i64, eos = array<i64: 2, 0>, vocab_t
   // CHECK: kvc.weight @q : !kvc.weight<2x64x64, #kvc.panels<lanes = 8, unit = 32>> = [#kvc.slice<@file, q4_1, 128>, #kvc.slice<@file, q4_0, 4096>] {offsets = array<i64: 512, 4096>}
   kvc.weight @q : !kvc.weight<2x64x64, #kvc.panels<lanes = 8, unit = 32>> =
       [#kvc.slice<@file, q4_1, 128>, #kvc.slice<@file, q4_0, 4096>] {offsets = array<i64: 512, 4096>}
+  // CHECK: kvc.weight @t : !kvc.weight<2x64x64, #kvc.tiles<unit = 16, pair = 8, splits = 1>> =
+  kvc.weight @t : !kvc.weight<2x64x64, #kvc.tiles<unit = 16, pair = 8, splits = 1>> =
+      [#kvc.slice<@file, q4_1, 128>, #kvc.slice<@file, q4_0, 4096>] {offsets = array<i64: 512, 4096>}
   kvc.weight @kv2 : !kvc.weight<2x32x64> = [#kvc.slice<@file, q5_0, 128>, #kvc.slice<@file, q5_1, 4096>]
   kvc.weight @ffn : !kvc.weight<2x64x64> = [#kvc.slice<@file, bf16, 128>, #kvc.slice<@file, mxfp4, 4096>]
   // CHECK: kvc.cache @kv : !kvc.cache<layers = 2, kv_heads = 2, head_dim = 16, type = f16, page = 64, split = 256>
@@ -138,6 +141,8 @@ kvc.model @l3 attributes {max_context = 8 : i64} {
         %c = kvc.attention %q, @kv[%layer], %batch {scale = 0.25 : f64} : tensor<?x4x16xf32, #kvc.rows>
         // CHECK: kvc.round %{{.*}} to f16 : tensor<?x4x16xf32, #kvc.rows>
         %c16 = kvc.round %c to f16 : tensor<?x4x16xf32, #kvc.rows>
+        // CHECK: kvc.write %{{.*}}, slot<rows, offset = 384, stride = 128, f16> : tensor<?x4x16xf32, #kvc.rows>
+        kvc.write %c16, slot<rows, offset = 384, stride = 128, f16> : tensor<?x4x16xf32, #kvc.rows>
         %c8 = kvc.quantize %c16 : tensor<?x4x16xf32, #kvc.rows>
         // CHECK: kvc.write %{{.*}}, slot<rows, offset = 256, stride = 128, q8> : tensor<?x4x16xf32, #kvc.rows>
         kvc.write %c8, slot<rows, offset = 256, stride = 128, q8> : tensor<?x4x16xf32, #kvc.rows>
@@ -153,6 +158,15 @@ kvc.model @l3 attributes {max_context = 8 : i64} {
       %l = kvc.linear %s, [@embd] : (tensor<?x64xf32, #kvc.outputs>) -> tensor<?x6xf32, #kvc.outputs>
       // CHECK: kvc.write %{{.*}}, slot<logits, offset = 0, stride = 24, f32> : tensor<?x6xf32, #kvc.outputs>
       kvc.write %l, slot<logits, offset = 0, stride = 24, f32> : tensor<?x6xf32, #kvc.outputs>
+    }
+    kvc.dispatch "staged" 3 {
+      // CHECK: kvc.read slot<rows, offset = 384, stride = 128, f16> : tensor<?x64xf32, #kvc.rows>
+      %x = kvc.read slot<rows, offset = 384, stride = 128, f16> : tensor<?x64xf32, #kvc.rows>
+      // CHECK: kvc.round %{{.*}} to bf16 : tensor<?x64xf32, #kvc.rows>
+      %r = kvc.round %x to bf16 : tensor<?x64xf32, #kvc.rows>
+      // CHECK: kvc.stage %{{.*}}, slot<worker, offset = 0, stride = 128, bf16> : tensor<?x64xf32, #kvc.rows>
+      %s = kvc.stage %r, slot<worker, offset = 0, stride = 128, bf16> : tensor<?x64xf32, #kvc.rows>
+      %l = kvc.linear %s, [@embd] : (tensor<?x64xf32, #kvc.rows>) -> tensor<?x6xf32, #kvc.rows>
     }
     // CHECK: kvc.return
     kvc.return

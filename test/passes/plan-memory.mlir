@@ -147,3 +147,38 @@ kvc.model @kinds attributes {max_context = 100 : i64} {
     kvc.return %r : tensor<?x64xf32, #kvc.outputs>
   }
 }
+
+// -----
+
+// For cuda a rounded value takes 2 bytes: 80 are 160, rounded up to 192; a query in the cache's own type, and what a
+// prologue hands on. Written over nothing: what else shares a slot with it would have to be 16 bits wide.
+// CHECK-LABEL: kvc.model @rounded
+kvc.model @rounded attributes {max_context = 100 : i64, target = #kvc.target<arch = "cuda", cpu = "sm_90", features = "+ptx80", vector_width = 128>} {
+  kvc.source @seed {seed = 1 : i64}
+  kvc.weight @embd : !kvc.weight<1x80x80> = [#kvc.slice<@seed, f32, 0, "embd", [0.0, 1.0]>]
+  kvc.weight @n : !kvc.weight<1x80> = [#kvc.slice<@seed, f32, 0, "n", [1.0, 0.1]>]
+  kvc.cache @kv : !kvc.cache<layers = 1, kv_heads = 1, head_dim = 40, type = f16, page = 64, split = 64>
+  // CHECK: worker_bytes = 192
+  kvc.program @prefill(%tokens: tensor<?xi32, #kvc.rows>, %batch: !kvc.batch) -> tensor<?x80xf32, #kvc.outputs> attributes {phase = #kvc.phase<prefill>} {
+    // CHECK: kvc.write {{.*}}, slot<rows, offset = 0, stride = 320, f32> : tensor<?x80xf32, #kvc.rows>
+    // CHECK: kvc.round {{.*}} to bf16
+    // CHECK-NEXT: kvc.write {{.*}}, slot<rows, offset = 320, stride = 192, bf16> : tensor<?x80xf32, #kvc.rows>
+    // CHECK: kvc.read slot<rows, offset = 320, stride = 192, bf16> : tensor<?x80xf32, #kvc.rows>
+    // CHECK: kvc.round {{.*}} to f16
+    // CHECK-NEXT: kvc.write {{.*}}, slot<rows, offset = {{[0-9]+}}, stride = 192, f16> : tensor<?x2x40xf32, #kvc.rows>
+    // CHECK: kvc.attention
+    // CHECK: kvc.stage {{.*}}, slot<worker, offset = 0, stride = 192, bf16> : tensor<?x2x40xf32, #kvc.outputs>
+    %x = kvc.embed %tokens, @embd : (tensor<?xi32, #kvc.rows>) -> tensor<?x80xf32, #kvc.rows>
+    %b = kvc.round %x to bf16 : tensor<?x80xf32, #kvc.rows>
+    %q = kvc.linear %b, [@embd] : (tensor<?x80xf32, #kvc.rows>) -> tensor<?x2x40xf32, #kvc.rows>
+    %h = kvc.round %q to f16 : tensor<?x2x40xf32, #kvc.rows>
+    %c = kvc.attention %h, @kv, %batch {scale = 0.5 : f64} : tensor<?x2x40xf32, #kvc.rows>
+    %r = kvc.select_rows %c, %batch : (tensor<?x2x40xf32, #kvc.rows>) -> tensor<?x2x40xf32, #kvc.outputs>
+    %l = kvc.kernel "head" -> tensor<?x80xf32, #kvc.outputs> {
+      %0 = kvc.round %r to bf16 : tensor<?x2x40xf32, #kvc.outputs>
+      %1 = kvc.linear %0, [@embd] : (tensor<?x2x40xf32, #kvc.outputs>) -> tensor<?x80xf32, #kvc.outputs>
+      kvc.yield %1 : tensor<?x80xf32, #kvc.outputs>
+    }
+    kvc.return %l : tensor<?x80xf32, #kvc.outputs>
+  }
+}

@@ -30,6 +30,8 @@ static const char *const Fusions[] = {
 static const char *const ToPrograms =
     "kvc-set-target{target-cpu=x86-64-v3 kv-type=f32},kvc-split-phases,"
     "kvc-quantize-activations";
+static const char *const ToCudaPrograms =
+    "kvc-set-target{target=cuda},kvc-split-phases,kvc-quantize-activations";
 static const char *const ToSchedule =
     "kvc-pack-weights,kvc-plan-memory,kvc-schedule";
 
@@ -173,6 +175,21 @@ TEST_P(PassesOnModel, Pipeline) {
     }
 }
 
+TEST_P(PassesOnModel, CudaPipeline) {
+  Gate gate(load(GetParam()));
+  for (bool fuse : {false, true}) {
+    OwningOpRef<ModuleOp> copy = gate.module->clone();
+    PassManager manager(&context());
+    PipelineOptions options;
+    options.target = "cuda";
+    options.fuse = fuse;
+    buildPipeline(manager, options);
+    ASSERT_TRUE(succeeded(manager.run(*copy)));
+    gate.expectSame(*copy, fuse ? "fused" : "unfused");
+    checkSchedule(*copy, fuse ? "fused" : "unfused");
+  }
+}
+
 /// Every order of the six fusions computes the same, and so does its schedule.
 /// Many orders end in the same IR, which runs once.
 TEST_P(PassesOnModel, AllOrdersOfTheFusions) {
@@ -207,16 +224,18 @@ TEST_P(PassesOnModel, AllOrdersOfTheFusions) {
 
 /// A fusion that has run finds nothing more to do.
 TEST_P(PassesOnModel, FusionsAreIdempotent) {
-  OwningOpRef<ModuleOp> module = load(GetParam());
-  ASSERT_TRUE(runPasses(*module, ToPrograms));
   std::string all;
   for (const char *fusion : Fusions)
     all += std::string(fusion) + ",";
   all += "kvc-fuse-quantize";
-  ASSERT_TRUE(runPasses(*module, all));
-  std::string once = print(*module);
-  ASSERT_TRUE(runPasses(*module, all));
-  EXPECT_EQ(print(*module), once);
+  for (const char *toPrograms : {ToPrograms, ToCudaPrograms}) {
+    OwningOpRef<ModuleOp> module = load(GetParam());
+    ASSERT_TRUE(runPasses(*module, toPrograms));
+    ASSERT_TRUE(runPasses(*module, all));
+    std::string once = print(*module);
+    ASSERT_TRUE(runPasses(*module, all));
+    EXPECT_EQ(print(*module), once);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -246,7 +265,7 @@ TEST(PassesOnRandomModels, KeepWhatTheyCompute) {
     std::mt19937 random(seed);
     for (bool fuse : {false, true}) {
       OwningOpRef<ModuleOp> copy = gate.module->clone();
-      ASSERT_TRUE(runPasses(*copy, ToPrograms));
+      ASSERT_TRUE(runPasses(*copy, seed % 2 ? ToPrograms : ToCudaPrograms));
       if (fuse) {
         std::vector<std::string> order(std::begin(Fusions), std::end(Fusions));
         order.push_back("kvc-fuse-quantize");
