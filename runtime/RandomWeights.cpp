@@ -73,8 +73,8 @@ static uint32_t wordOf(const Values &values, int64_t kind, int64_t word) {
   case KVC_WEIGHT_BF16:
     return values.Bf16[first] | uint32_t(values.Bf16[second]) << 16;
   case KVC_WEIGHT_CODES16:
-    // Any two bytes that may be a scale are below 2^-7 as f16.
-    return uint32_t(random) & 0x9FFF9FFF;
+    // Any two bytes that may be a scale are below 2^-11 as f16.
+    return uint32_t(random) & 0x8FFF8FFF;
   default:
     // Any byte that may be an exponent is of 2^-15 to 1.
     return (uint32_t(random) & 0x0F0F0F0F) | 0x70707070;

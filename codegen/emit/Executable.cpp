@@ -77,7 +77,7 @@ static std::string firstLine(StringRef path) {
 }
 
 static Error link(StringRef object, StringRef output, Sanitizer sanitizer,
-                  const LinkTools &tools) {
+                  bool gpu, const LinkTools &tools) {
   const char *suffix = sanitizer == Sanitizer::Address  ? "Asan"
                        : sanitizer == Sanitizer::Thread ? "Tsan"
                                                         : "";
@@ -89,18 +89,16 @@ static Error link(StringRef object, StringRef output, Sanitizer sanitizer,
                      ": not found, rule: this kvc was built with it (ninja "
                      "KvcRuntimeMain" +
                      suffix + ")");
-  std::vector<std::string> arguments = {tools.driver,
-                                        "-o",
-                                        output.str(),
+  std::vector<std::string> arguments = {tools.driver, "-o", output.str(),
                                         library("KvcRuntimeMain"),
-                                        object.str(),
-                                        library("KvcRuntime"),
-                                        tools.pcre,
-                                        "-static-libstdc++",
-                                        "-static-libgcc",
-                                        "-pthread",
-                                        "-lm",
-                                        "-Wl,--gc-sections"};
+                                        object.str()};
+  if (gpu)
+    arguments.insert(arguments.end(),
+                     {library("KvcRuntimeGpu"), library("KvcSim")});
+  arguments.insert(arguments.end(),
+                   {library("KvcRuntime"), tools.pcre, "-static-libstdc++",
+                    "-static-libgcc", "-pthread", "-ldl", "-lm",
+                    "-Wl,--gc-sections"});
   if (sanitizer == Sanitizer::Address)
     arguments.push_back("-fsanitize=address,undefined");
   if (sanitizer == Sanitizer::Thread)
@@ -130,7 +128,8 @@ static Error link(StringRef object, StringRef output, Sanitizer sanitizer,
 
 /// Appends a payload to the open file of `output`.
 static Expected<uint64_t> appendPayload(ModelOp model, SourceFiles &sources,
-                                        int descriptor, StringRef path) {
+                                        int descriptor, StringRef path,
+                                        bool withWeights = true) {
   Expected<std::vector<uint8_t>> tokenizer = sources.tokenizerBlob(model);
   if (!tokenizer)
     return tokenizer.takeError();
@@ -138,13 +137,14 @@ static Expected<uint64_t> appendPayload(ModelOp model, SourceFiles &sources,
   std::string message;
   if (!writer.begin(tokenizer->data(), tokenizer->size(), message))
     return emitError(message);
-  if (Error error =
-          packWeights(model, sources, [&](ArrayRef<uint8_t> bytes) -> Error {
-            if (writer.write(bytes.data(), bytes.size(), message))
-              return Error::success();
-            return emitError(message);
-          }))
-    return std::move(error);
+  if (withWeights)
+    if (Error error =
+            packWeights(model, sources, [&](ArrayRef<uint8_t> bytes) -> Error {
+              if (writer.write(bytes.data(), bytes.size(), message))
+                return Error::success();
+              return emitError(message);
+            }))
+      return std::move(error);
   uint64_t digest = 0;
   if (!writer.finish(digest, message))
     return emitError(message);
@@ -260,12 +260,15 @@ Error kvc::writeExecutable(ModuleOp module, SourceFiles &sources,
     return emitError("cannot write to the temporary folder: " + code.message());
   llvm::FileRemover objectRemover(object);
   llvm::sys::RemoveFileOnSignal(object);
+  bool gpu = runsOnGpu(*model);
   progress("generating code");
-  if (Error error = writeObject(module, options.code, object))
+  CodeOptions code = options.code;
+  code.randomWeights = options.weights == WeightsPlace::Random;
+  if (Error error = writeObject(module, code, object))
     return error;
   progress("linking");
   if (Error error =
-          link(object, temporary, options.code.sanitizer, options.tools))
+          link(object, temporary, options.code.sanitizer, gpu, options.tools))
     return error;
   Expected<uint64_t> infoOffset = fileOffset(temporary, "kvc_program");
   if (!infoOffset)
@@ -278,8 +281,9 @@ Error kvc::writeExecutable(ModuleOp module, SourceFiles &sources,
           temporary, program, fs::CD_OpenExisting, fs::OF_None))
     return emitError(path + ": " + code.message());
   Expected<uint64_t> digest = [&]() -> Expected<uint64_t> {
-    if (options.weights == WeightsPlace::Embed)
-      return appendPayload(*model, sources, program, path);
+    if (options.weights != WeightsPlace::Sidecar)
+      return appendPayload(*model, sources, program, path,
+                           options.weights == WeightsPlace::Embed);
     Expected<OutputFile> sidecar =
         OutputFile::create((path + ".weights").str());
     if (!sidecar)

@@ -21,8 +21,9 @@ struct LinkTools {
   static llvm::Expected<LinkTools> find(const char *toolPath);
 };
 
-/// Behind the program's image, or in PROG.weights beside it.
-enum class WeightsPlace { Embed, Sidecar };
+/// Behind the program's image, in PROG.weights beside it, or nowhere: the
+/// program makes numbers that mean nothing when it starts, for measurements.
+enum class WeightsPlace { Embed, Sidecar, Random };
 
 struct ExecutableOptions {
   CodeOptions code;

@@ -3,6 +3,8 @@
 #include "codegen/cpu/CpuTarget.h"
 #include "codegen/cpu/Passes.h"
 #include "codegen/emit/ProgramInfo.h"
+#include "codegen/emit/Ptxas.h"
+#include "codegen/emit/Weights.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -73,7 +75,7 @@ Error kvc::runPasses(ModuleOp module,
 }
 
 static Expected<std::unique_ptr<llvm::TargetMachine>>
-createMachine(TargetAttr target) {
+createMachine(StringRef cpu, StringRef features) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
@@ -86,8 +88,8 @@ createMachine(TargetAttr target) {
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   options.FunctionSections = options.DataSections = true;
   return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
-      triple, target.getCpu(), target.getFeatures(), options, llvm::Reloc::PIC_,
-      std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+      triple, cpu, features, options, llvm::Reloc::PIC_, std::nullopt,
+      llvm::CodeGenOptLevel::Aggressive));
 }
 
 /// Attributes that all functions share.
@@ -136,6 +138,109 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
       .run(module, modules);
 }
 
+bool kvc::runsOnGpu(ModelOp model) {
+  TargetAttr target = model.getTargetAttr();
+  return target && target.getArch() == "cuda";
+}
+
+static Error verifyCode(llvm::Module &code) {
+  std::string invalid;
+  llvm::raw_string_ostream invalidStream(invalid);
+  if (!llvm::verifyModule(code, &invalidStream))
+    return Error::success();
+  return emissionError(
+      "the LLVM IR is not valid: " +
+      StringRef(invalid).take_until([](char c) { return c == '\n'; }));
+}
+
+Error ProgramCode::createForCpu(ModuleOp module, ModelOp model,
+                                const CodeOptions &options, uint64_t digest) {
+  RopeTables ropes(model);
+  TargetAttr target = *model.getTarget();
+  std::string error;
+  FailureOr<std::vector<std::string>> features =
+      cpu::requiredFeatures(target, error);
+  if (failed(features))
+    return emissionError(error);
+  auto found = createMachine(target.getCpu(), target.getFeatures());
+  if (!found)
+    return found.takeError();
+  machine = std::move(*found);
+
+  OwningOpRef<ModuleOp> lowered = module.clone();
+  if (Error failure = runPasses(*lowered, [](OpPassManager &manager) {
+        manager.addPass(cpu::createConvertToCpu());
+        cpu::buildLowerToLLVMPipeline(manager);
+      }))
+    return failure;
+  for (ModelOp declarations :
+       llvm::make_early_inc_range(lowered->getOps<ModelOp>()))
+    declarations.erase();
+
+  context = std::make_unique<llvm::LLVMContext>();
+  code = translateModuleToLLVMIR(*lowered, *context, schedulePlan.model);
+  if (!code)
+    return emissionError("the lowered module does not translate to LLVM IR");
+  code->setDataLayout(machine->createDataLayout());
+  code->setTargetTriple(machine->getTargetTriple());
+  ProgramParts parts{schedulePlan, ropes, llvm::join(*features, ",")};
+  std::vector<KvcWeightRange> ranges;
+  if (options.randomWeights)
+    ranges = randomRanges(model);
+  parts.digest = digest;
+  parts.randomRanges = ranges;
+  if (Error failure = addProgramInfo(*code, parts))
+    return failure;
+  setAttributes(*code, target, options.sanitizer);
+  if (Error failure = verifyCode(*code))
+    return failure;
+  if (options.optimize)
+    optimize(*code, *machine, options);
+  return Error::success();
+}
+
+/// The host's half of a program for GPUs is data alone.
+Error ProgramCode::createForGpu(ModuleOp module, ModelOp model,
+                                const CodeOptions &options, uint64_t digest) {
+  PtxOptions ptx;
+  ptx.chip = options.chip;
+  ptx.ptxVersion = options.ptxVersion;
+  ptx.optimize = options.optimize;
+  Expected<DeviceCode> device = DeviceCode::create(module, ptx);
+  if (!device)
+    return device.takeError();
+  schedulePlan.targetCpu = device->chip;
+  AssembledCode assembled;
+  if (!options.ptxas.empty()) {
+    Expected<AssembledCode> machineCode =
+        assemblePtx(device->ptx, device->chip, options.ptxas);
+    if (!machineCode)
+      return machineCode.takeError();
+    assembled = std::move(*machineCode);
+  }
+  auto found = createMachine(/*cpu=*/"", /*features=*/"");
+  if (!found)
+    return found.takeError();
+  machine = std::move(*found);
+
+  RopeTables ropes(model);
+  context = std::make_unique<llvm::LLVMContext>();
+  code = std::make_unique<llvm::Module>(schedulePlan.model, *context);
+  code->setDataLayout(machine->createDataLayout());
+  code->setTargetTriple(machine->getTargetTriple());
+  ProgramParts parts{schedulePlan, ropes, /*isa=*/""};
+  std::vector<KvcWeightRange> ranges;
+  if (options.randomWeights)
+    ranges = randomRanges(model);
+  parts.digest = digest;
+  parts.device = &*device;
+  parts.cubin = assembled.cubin;
+  parts.randomRanges = ranges;
+  if (Error failure = addProgramInfo(*code, parts))
+    return failure;
+  return verifyCode(*code);
+}
+
 Expected<ProgramCode> ProgramCode::create(ModuleOp module,
                                           const CodeOptions &options,
                                           std::optional<uint64_t> digest) {
@@ -147,50 +252,12 @@ Expected<ProgramCode> ProgramCode::create(ModuleOp module,
   if (!plan)
     return plan.takeError();
   program.schedulePlan = std::move(*plan);
-  RopeTables ropes(*model);
-  TargetAttr target = *model->getTarget();
-  std::string error;
-  FailureOr<std::vector<std::string>> features =
-      cpu::requiredFeatures(target, error);
-  if (failed(features))
-    return emissionError(error);
-  Expected<std::unique_ptr<llvm::TargetMachine>> machine =
-      createMachine(target);
-  if (!machine)
-    return machine.takeError();
-  program.machine = std::move(*machine);
-
-  OwningOpRef<ModuleOp> lowered = module.clone();
-  if (Error failure = runPasses(*lowered, [](OpPassManager &manager) {
-        manager.addPass(cpu::createConvertToCpu());
-        cpu::buildLowerToLLVMPipeline(manager);
-      }))
+  uint64_t known = digest.value_or(PendingDigest);
+  Error failure = runsOnGpu(*model)
+                      ? program.createForGpu(module, *model, options, known)
+                      : program.createForCpu(module, *model, options, known);
+  if (failure)
     return std::move(failure);
-  for (ModelOp declarations :
-       llvm::make_early_inc_range(lowered->getOps<ModelOp>()))
-    declarations.erase();
-
-  program.context = std::make_unique<llvm::LLVMContext>();
-  program.code = translateModuleToLLVMIR(*lowered, *program.context,
-                                         program.schedulePlan.model);
-  if (!program.code)
-    return emissionError("the lowered module does not translate to LLVM IR");
-  llvm::Module &code = *program.code;
-  code.setDataLayout(program.machine->createDataLayout());
-  code.setTargetTriple(program.machine->getTargetTriple());
-  if (Error failure = addProgramInfo(code, program.schedulePlan, ropes,
-                                     llvm::join(*features, ","),
-                                     digest.value_or(PendingDigest)))
-    return std::move(failure);
-  setAttributes(code, target, options.sanitizer);
-  std::string invalid;
-  llvm::raw_string_ostream invalidStream(invalid);
-  if (llvm::verifyModule(code, &invalidStream))
-    return emissionError(
-        "the LLVM IR is not valid: " +
-        StringRef(invalid).take_until([](char c) { return c == '\n'; }));
-  if (options.optimize)
-    optimize(code, *program.machine, options);
   return program;
 }
 

@@ -20,7 +20,19 @@ struct CodeOptions {
   Sanitizer sanitizer = Sanitizer::None;
   /// Whether LLVM's optimisations run. Programs are always optimised.
   bool optimize = true;
+  /// For GPUs: the chip where it is not the target's own, the PTX ISA version
+  /// times ten (0: the oldest that serves), and the assembler whose machine
+  /// code comes along (empty: none).
+  std::string chip;
+  int ptxVersion = 0;
+  std::string ptxas;
+  /// The program has no weights and fills its arena with numbers that mean
+  /// nothing: for measurements.
+  bool randomWeights = false;
 };
+
+/// Whether a model's program runs on GPUs.
+bool runsOnGpu(ModelOp model);
 
 /// Everything that `registry` needs before kvc IR can be lowered and emitted.
 void registerEmissionDialects(mlir::DialectRegistry &registry);
@@ -48,6 +60,10 @@ public:
 
 private:
   ProgramCode() = default;
+  llvm::Error createForCpu(mlir::ModuleOp module, ModelOp model,
+                           const CodeOptions &options, uint64_t digest);
+  llvm::Error createForGpu(mlir::ModuleOp module, ModelOp model,
+                           const CodeOptions &options, uint64_t digest);
 
   SchedulePlan schedulePlan;
   std::unique_ptr<llvm::LLVMContext> context;

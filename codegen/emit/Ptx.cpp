@@ -161,6 +161,7 @@ Expected<DeviceCode> DeviceCode::create(ModuleOp module,
   manager.run(*device->code);
   DeviceCode result;
   result.chip = device->target.chip;
+  result.programmaticLaunch = device->target.programmaticLaunch();
   result.ptx.assign(text.begin(), text.end());
   result.launches = std::move(device->launches);
   return result;

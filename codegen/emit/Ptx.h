@@ -25,6 +25,7 @@ struct DeviceCode {
   std::string chip;
   std::string ptx;
   nvptx::LaunchLists launches;
+  bool programmaticLaunch = false; // kernels wait for their predecessors
 
   /// Lowers a copy of `module`, which keeps its schedule.
   static llvm::Expected<DeviceCode> create(mlir::ModuleOp module,

@@ -3,6 +3,7 @@
 #define KVC_CODEGEN_EMIT_WEIGHTS_H
 
 #include "codegen/emit/SourceFiles.h"
+#include "runtime/Abi.h"
 
 namespace kvc {
 
@@ -14,6 +15,10 @@ using WeightsSink =
 /// hands the weights arena to `sink`, from its first byte to its last, some
 /// megabytes at a time: a model of any size takes little memory.
 llvm::Error packWeights(ModelOp model, SourceFiles &sources, WeightsSink sink);
+
+/// What each part of the weights arena holds, for programs that have no weights
+/// and fill it with numbers of the same kinds.
+std::vector<KvcWeightRange> randomRanges(ModelOp model);
 
 } // namespace kvc
 

@@ -5,6 +5,7 @@
 // must appear whole or not at all.
 #include "codegen/emit/Executable.h"
 #include "codegen/emit/Ptx.h"
+#include "codegen/emit/Ptxas.h"
 #include "dialect/KvcDialect.h"
 #include "dialect/reference/Interpret.h"
 #include "frontend/ImportGguf.h"
@@ -77,7 +78,10 @@ static cl::opt<WeightsPlace>
                  cl::values(clEnumValN(WeightsPlace::Embed, "embed",
                                        "behind its image (the default)"),
                             clEnumValN(WeightsPlace::Sidecar, "sidecar",
-                                       "into PROG.weights beside it")),
+                                       "into PROG.weights beside it"),
+                            clEnumValN(WeightsPlace::Random, "random",
+                                       "nowhere: numbers that mean nothing, "
+                                       "for measurements")),
                  cl::init(WeightsPlace::Embed), cl::cat(emitCategory));
 static cl::opt<Sanitizer> sanitizer(
     "sanitize", cl::desc("have the program check itself while it runs:"),
@@ -306,6 +310,9 @@ static Error emitFile(MLIRContext &context, const char *toolPath) {
       return llvm::createStringError("a program needs a name: give -o PROG");
     ExecutableOptions options;
     options.code.sanitizer = sanitizer;
+    options.code.chip = chip;
+    options.code.ptxVersion = ptxVersion;
+    options.code.ptxas = findPtxas();
     options.weights = weightsPlace;
     Expected<LinkTools> tools = LinkTools::find(toolPath);
     if (!tools)

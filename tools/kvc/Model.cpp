@@ -1,5 +1,6 @@
 //===- Model.cpp ----------------------------------------------------------===//
 #include "tools/kvc/Model.h"
+#include "codegen/emit/Ptxas.h"
 #include "frontend/ImportGguf.h"
 #include "frontend/ImportSpec.h"
 #include "passes/Passes.h"
@@ -111,10 +112,13 @@ Expected<OwningOpRef<ModuleOp>> ModelCompiler::schedule(StringRef path) {
   progress.step("planning");
   PipelineOptions options;
   options.target = choices.target;
-  options.targetCpu = choices.targetCpu;
+  bool cuda = choices.target == "cuda";
+  options.targetCpu = cuda ? choices.chip : choices.targetCpu;
   options.vectorWidth = choices.vectorWidth;
   options.kvType = choices.kvType;
-  options.activations = choices.activations;
+  options.activations = !choices.activations.empty() ? choices.activations
+                        : cuda                       ? "bf16"
+                                                     : "int8";
   options.ctx = choices.ctx;
   if (Error error = runPasses(**module, [&](OpPassManager &manager) {
         buildPipeline(manager, options);
@@ -130,8 +134,11 @@ Error ModelCompiler::writeProgram(StringRef path, StringRef output,
   if (!tools)
     return tools.takeError();
   options.tools = std::move(*tools);
-  options.weights = choices.weights == "sidecar" ? WeightsPlace::Sidecar
-                                                 : WeightsPlace::Embed;
+  options.weights = choices.weights == "sidecar"  ? WeightsPlace::Sidecar
+                    : choices.weights == "random" ? WeightsPlace::Random
+                                                  : WeightsPlace::Embed;
+  options.code.ptxVersion = static_cast<int>(choices.ptxVersion);
+  options.code.ptxas = findPtxas();
   options.code.sanitizer = choices.sanitize == "address"  ? Sanitizer::Address
                            : choices.sanitize == "thread" ? Sanitizer::Thread
                                                           : Sanitizer::None;

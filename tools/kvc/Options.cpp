@@ -32,12 +32,24 @@ static void addCompileOptions(CLI::App &app, CompileChoices &choices,
                               bool withPlace) {
   const char *group = "What to compile for";
   app.add_option("--target", choices.target, "Architecture")
-      ->check(CLI::IsMember({"cpu"}))
+      ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str()
       ->group(group);
   app.add_option("--target-cpu", choices.targetCpu,
                  "Processor: native (this machine's), x86-64-v3, x86-64-v4, "
                  "or any name of LLVM's")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--chip", choices.chip,
+                 "cuda: the GPU's chip, sm_80, sm_89, sm_90, sm_90a or sm_100")
+      ->check(CLI::IsMember({"sm_80", "sm_89", "sm_90", "sm_90a", "sm_100"}))
+      ->capture_default_str()
+      ->group(group);
+  app.add_option(
+         "--ptx-version", choices.ptxVersion,
+         "cuda: version of the PTX times ten; 0: the oldest that serves "
+         "the chip")
+      ->check(CLI::Range(int64_t(0), int64_t(999)))
       ->capture_default_str()
       ->group(group);
   app.add_option("--vector-width", choices.vectorWidth,
@@ -51,9 +63,9 @@ static void addCompileOptions(CLI::App &app, CompileChoices &choices,
       ->capture_default_str()
       ->group(group);
   app.add_option("--activations", choices.activations,
-                 "What quantised weights are multiplied with")
+                 "What weights are multiplied with (default: int8 on the cpu, "
+                 "for quantised weights; bf16 on cuda)")
       ->check(CLI::IsMember({"f32", "bf16", "int8"}))
-      ->capture_default_str()
       ->group(group);
   app.add_option("--sanitize", choices.sanitize,
                  "Have the program check itself while it runs")
@@ -63,8 +75,9 @@ static void addCompileOptions(CLI::App &app, CompileChoices &choices,
   if (!withPlace)
     return;
   app.add_option("--weights", choices.weights,
-                 "embed: behind the program's image; sidecar: in PROG.weights")
-      ->check(CLI::IsMember({"embed", "sidecar"}))
+                 "embed: behind the program's image; sidecar: in PROG.weights; "
+                 "random: none, numbers that mean nothing, to measure with")
+      ->check(CLI::IsMember({"embed", "sidecar", "random"}))
       ->capture_default_str()
       ->group(group);
 }

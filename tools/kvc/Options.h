@@ -16,10 +16,12 @@ namespace kvc {
 struct CompileChoices {
   std::string target = "cpu";
   std::string targetCpu = "native";
+  std::string chip = "sm_90";
+  int64_t ptxVersion = 0;  // 0: the oldest that serves the chip
   int64_t vectorWidth = 0; // 0: the processor's widest
   std::string kvType = "f16";
-  std::string activations = "int8";
-  int64_t ctx = 0; // 0: the model's
+  std::string activations; // empty: the target's usual
+  int64_t ctx = 0;         // 0: the model's
   std::string weights = "embed";
   std::string sanitize = "none";
 };

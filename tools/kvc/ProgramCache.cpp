@@ -58,10 +58,10 @@ static Expected<uint64_t> programKey(StringRef model,
       if (Error error = addFile(spec->gguf, key))
         return std::move(error);
   }
-  key << choices.target << '\0' << choices.targetCpu << '\0'
-      << choices.vectorWidth << '\0' << choices.kvType << '\0'
-      << choices.activations << '\0' << choices.ctx << '\0' << choices.sanitize
-      << '\0' << KVC_VERSION << '\0';
+  key << choices.target << '\0' << choices.targetCpu << '\0' << choices.chip
+      << '\0' << choices.ptxVersion << '\0' << choices.vectorWidth << '\0'
+      << choices.kvType << '\0' << choices.activations << '\0' << choices.ctx
+      << '\0' << choices.sanitize << '\0' << KVC_VERSION << '\0';
   // `native` means another thing on another machine.
   key << llvm::sys::getHostCPUName() << '\0';
   auto features = llvm::sys::getHostCPUFeatures();
@@ -75,8 +75,9 @@ static Expected<uint64_t> programKey(StringRef model,
   static char anchor;
   if (Error error = addFile(fs::getMainExecutable(toolPath, &anchor), key))
     return std::move(error);
-  if (Error error = addFile(tools.library + "/libKvcRuntime.a", key))
-    return std::move(error);
+  for (const char *library : {"/libKvcRuntime.a", "/libKvcRuntimeGpu.a"})
+    if (Error error = addFile(tools.library + library, key))
+      return std::move(error);
   return llvm::xxh3_64bits(text);
 }
 
