@@ -16,9 +16,9 @@ static TilesLayout layoutOf(WeightOp weight) {
                      tiles.getPair(), static_cast<int>(tiles.getSplits()));
 }
 
-std::string kvc::nvptx::packedValuesError(ModelOp model,
+std::string kvc::nvptx::packedValuesError(ProgramOp program,
                                           FlatSymbolRefAttr symbol) {
-  WeightOp weight = lookupWeight(model, symbol);
+  WeightOp weight = lookupWeight(program, symbol);
   if (!weight.getOffsets() ||
       !isa_and_nonnull<TilesAttr>(weight.getWeightType().getLayout()))
     return ("needs packed weights, but @" + symbol.getValue() +
@@ -34,7 +34,7 @@ class PackedRow {
 public:
   PackedRow(KernelContext &context, FlatSymbolRefAttr symbol, Value row)
       : context(context), e(context.e),
-        layout(layoutOf(lookupWeight(context.model.model, symbol))),
+        layout(layoutOf(lookupWeight(context.program, symbol))),
         info(formatInfo(layout.format)), name(symbol.getValue()) {
     Value inUnit = e.rem(row, layout.unit);
     half = e.div(e.rem(inUnit, 2 * layout.pair), layout.pair);

@@ -13,7 +13,7 @@ Values packedValues(KernelContext &context, mlir::FlatSymbolRefAttr weight,
                     Value row, Value column, int width);
 
 /// Why the weight has no values to gather; empty if it has.
-std::string packedValuesError(ModelOp model, mlir::FlatSymbolRefAttr weight);
+std::string packedValuesError(ProgramOp program, mlir::FlatSymbolRefAttr weight);
 
 } // namespace kvc::nvptx
 

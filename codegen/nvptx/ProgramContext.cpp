@@ -172,7 +172,7 @@ Value KernelContext::slotRow(SlotAttr slot, Value row) {
 }
 
 Value KernelContext::weight(FlatSymbolRefAttr symbol) {
-  WeightOp weight = lookupWeight(model.model, symbol);
+  WeightOp weight = lookupWeight(program, symbol);
   ArrayRef<int64_t> offsets = *weight.getOffsets();
   if (offsets.size() == 1)
     return e.at(weights, offsets[0]);

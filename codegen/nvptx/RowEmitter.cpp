@@ -116,7 +116,7 @@ Values RowEmitter::valuesAt(Value value, Place place) {
               [&](StageOp stage) { return valuesAt(stage.getInput(), place); })
           .Case([&](EmbedOp embed) {
             std::string error =
-                packedValuesError(context.model.model, embed.getWeightAttr());
+                packedValuesError(context.program, embed.getWeightAttr());
             if (!error.empty())
               return unsupported(embed, error);
             return packedValues(context, embed.getWeightAttr(),
@@ -124,7 +124,7 @@ Values RowEmitter::valuesAt(Value value, Place place) {
           })
           .Case([&](AddPositionsOp add) {
             std::string error =
-                packedValuesError(context.model.model, add.getWeightAttr());
+                packedValuesError(context.program, add.getWeightAttr());
             if (!error.empty())
               return unsupported(add, error);
             Values xs = valuesAt(add.getInput(), place);
