@@ -13,7 +13,8 @@ Values packedValues(KernelContext &context, mlir::FlatSymbolRefAttr weight,
                     Value row, Value column, int width);
 
 /// Why the weight has no values to gather; empty if it has.
-std::string packedValuesError(ProgramOp program, mlir::FlatSymbolRefAttr weight);
+std::string packedValuesError(ProgramOp program,
+                              mlir::FlatSymbolRefAttr weight);
 
 } // namespace kvc::nvptx
 
