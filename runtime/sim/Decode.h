@@ -34,13 +34,16 @@ struct Inst {
   Handler Run = nullptr;
   uint32_t Guard = NoSlot; // predicate
   bool GuardNegated = false;
-  uint8_t Bytes = 0;   // of an element in memory
-  uint8_t Count = 1;   // elements of a vector operand
-  uint8_t Kind = 0;    // the handler's own selector
-  uint32_t Opcode = 0; // index into Program::Opcodes
-  uint32_t Line = 0;   // of the PTX text, from 1
-  uint32_t Target = 0; // instruction index; or another integer
-  int64_t Offset = 0;  // byte offset of an address operand
+  uint8_t Bytes = 0;            // of an element in memory
+  uint8_t Count = 1;            // elements of a vector operand
+  uint8_t Kind = 0;             // the handler's own selector
+  Space Where = Space::Generic; // of a memory access
+  bool WideAddress = true;      // the base register has 64 bits
+  bool Hidden = false;          // not in the text: not counted
+  uint32_t Opcode = 0;          // index into Program::Opcodes
+  uint32_t Line = 0;            // of the PTX text, from 1
+  uint32_t Target = 0;          // instruction index; or another integer
+  int64_t Offset = 0;           // byte offset of an address operand
   /// Places (byte offsets) in the register file, destinations first.
   uint32_t Op[16] = {};
 };
@@ -79,10 +82,11 @@ enum class Special : uint8_t {
 /// A register that a launch fills with one value in all lanes.
 struct Constant {
   uint32_t Slot = 0;
-  uint8_t Bytes = 4;             // of a lane: 2, 4, 8; 0: a predicate
-  uint64_t Value = 0;            // or the addend to Symbol's address
-  uint32_t Symbol = NoSlot;      // index into Program::Variables
-  Space Generic = Space::Global; // Shared, Local: the window's base is added
+  uint8_t Bytes = 4;        // of a lane: 2, 4, 8; 0: a predicate
+  uint64_t Value = 0;       // or the addend to Symbol's address
+  uint32_t Symbol = NoSlot; // index into Program::Variables
+  /// Generic: the address is one of the generic space, else of the variable's.
+  Space Address = Space::Global;
 };
 
 struct SpecialRegister {
@@ -123,15 +127,19 @@ struct Kernel {
   std::vector<Constant> Constants;
   std::vector<SpecialRegister> Specials;
   std::vector<Placement> Placements;
-  bool GridWait = false; // has griddepcontrol.wait
+  std::vector<std::vector<uint32_t>> Tables; // targets of brx.idx
+  bool GridWait = false;                     // has griddepcontrol.wait
 };
 
 struct Program {
+  uint64_t Id = 0; // of each text parsed, another
   std::string Target;
   std::vector<std::string> Opcodes; // full names, such as "ld.global.v4.b32"
   std::vector<Variable> Variables;
   std::vector<Kernel> Kernels;
   std::map<std::string, uint32_t, std::less<>> KernelIndex;
+  std::map<std::string, uint32_t, std::less<>> GlobalIndex; // of Variables
+  std::map<std::string, uint32_t, std::less<>> OpcodeIndex;
   std::vector<std::string> Lines; // of the text, for messages
 };
 

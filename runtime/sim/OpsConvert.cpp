@@ -1,0 +1,571 @@
+// Moves and conversions.
+#include "runtime/sim/Ops.h"
+
+#include <algorithm>
+#include <chrono>
+#include <type_traits>
+
+namespace kvc::sim {
+
+namespace {
+
+enum : uint8_t { Ftz = 8, Sat = 16, Relu = 32, SatFinite = 64, Integral = 128 };
+
+Round roundOf(const Inst &inst) { return Round(inst.Kind & 7); }
+
+NarrowMode narrowOf(const Inst &inst) {
+  return {roundOf(inst), (inst.Kind & Relu) != 0, (inst.Kind & SatFinite) != 0};
+}
+
+uint64_t extended(uint64_t value, Type type) {
+  unsigned bits = 8 * bytesOf(type);
+  if (bits == 64)
+    return value;
+  value &= (uint64_t(1) << bits) - 1;
+  if (isSigned(type) && value >> (bits - 1))
+    value |= ~uint64_t(0) << bits;
+  return value;
+}
+
+/// cvt.sat between integers: clamps to the destination's range.
+uint64_t clampInteger(uint64_t value, bool fromSigned, Type to) {
+  unsigned bits = 8 * bytesOf(to);
+  bool negative = fromSigned && value >> 63;
+  uint64_t most = isSigned(to) ? (uint64_t(1) << (bits - 1)) - 1
+                  : bits == 64 ? ~uint64_t(0)
+                               : (uint64_t(1) << bits) - 1;
+  if (!negative)
+    return std::min(value, most);
+  if (!isSigned(to))
+    return 0;
+  return uint64_t(std::max(int64_t(value), -int64_t(most) - 1));
+}
+
+/// A floating source as f32 bits; f64 is handled apart.
+uint32_t widened(uint64_t value, Type from) {
+  switch (from) {
+  case Type::F16:
+    return f16ToF32(uint16_t(value));
+  case Type::BF16:
+    return bf16ToF32(uint16_t(value));
+  default:
+    return uint32_t(value);
+  }
+}
+
+uint64_t fromInteger(const Inst &inst, Type to, Type from, uint64_t a) {
+  a = extended(a, from);
+  switch (to) {
+  case Type::F32:
+    return integerToF32(a, isSigned(from), roundOf(inst));
+  case Type::F64:
+    return bitsOf(integerToF64(a, isSigned(from), roundOf(inst)));
+  case Type::F16:
+    return integerToHalf(Half::F16, a, isSigned(from), roundOf(inst));
+  case Type::BF16:
+    return integerToHalf(Half::Bf16, a, isSigned(from), roundOf(inst));
+  default:
+    return inst.Kind & Sat ? clampInteger(a, isSigned(from), to)
+                           : extended(a, to);
+  }
+}
+
+uint64_t fromF64(const Inst &inst, Type to, uint64_t a) {
+  double value = doubleOf(a);
+  switch (to) {
+  case Type::F64:
+    value =
+        inst.Kind & Integral ? roundToIntegralF64(value, roundOf(inst)) : value;
+    if (inst.Kind & Sat)
+      value = value > 0 ? std::min(value, 1.0) : 0;
+    return bitsOf(value);
+  case Type::F32: {
+    uint32_t bits = f64ToF32(value, roundOf(inst), (inst.Kind & Ftz) != 0);
+    return inst.Kind & Sat ? saturate(bits) : bits;
+  }
+  case Type::F16:
+    return f64ToF16(value, roundOf(inst));
+  default:
+    return floatToInteger(value, 8 * bytesOf(to), isSigned(to), roundOf(inst),
+                          true);
+  }
+}
+
+uint64_t fromFloat(const Inst &inst, Type to, Type from, uint64_t a) {
+  uint32_t value = widened(a, from);
+  bool ftz = (inst.Kind & Ftz) != 0;
+  if (ftz && from == Type::F32)
+    value = flush(value);
+  bool half = to == Type::F16 || to == Type::BF16;
+  if (inst.Kind & Integral && isFloating(to))
+    value = roundToIntegral(value, roundOf(inst), ftz);
+  if (inst.Kind & Sat && isFloating(to))
+    value = saturate(value);
+  if (half) {
+    NarrowMode mode = narrowOf(inst);
+    if (inst.Kind & Integral)
+      mode.round = Round::Nearest; // exact by now
+    return f32ToHalf(to == Type::F16 ? Half::F16 : Half::Bf16, value, mode);
+  }
+  switch (to) {
+  case Type::F32:
+    return ftz ? flush(canonical(value)) : canonical(value);
+  case Type::F64:
+    return bitsOf(double(floatOf(value)));
+  case Type::TF32:
+    return f32ToTf32(value, narrowOf(inst));
+  default:
+    return floatToInteger(double(floatOf(value)), 8 * bytesOf(to), isSigned(to),
+                          roundOf(inst), false);
+  }
+}
+
+uint64_t convertOne(const Inst &inst, uint64_t a) {
+  Type to = Type(inst.Target & 0xFF), from = Type(inst.Target >> 8 & 0xFF);
+  if (isInteger(from))
+    return fromInteger(inst, to, from, a);
+  if (from == Type::F64)
+    return fromF64(inst, to, a);
+  return fromFloat(inst, to, from, a);
+}
+
+uint64_t laneBits(Warp &warp, uint32_t slot, unsigned bytes, uint32_t lane) {
+  switch (bytes) {
+  case 2:
+    return warp.reg<uint16_t>(slot)[lane];
+  case 4:
+    return warp.reg<uint32_t>(slot)[lane];
+  default:
+    return warp.reg<uint64_t>(slot)[lane];
+  }
+}
+void setLaneBits(Warp &warp, uint32_t slot, unsigned bytes, uint32_t lane,
+                 uint64_t value) {
+  switch (bytes) {
+  case 2:
+    warp.reg<uint16_t>(slot)[lane] = uint16_t(value);
+    break;
+  case 4:
+    warp.reg<uint32_t>(slot)[lane] = uint32_t(value);
+    break;
+  default:
+    warp.reg<uint64_t>(slot)[lane] = value;
+  }
+}
+
+/// Any conversion of one value. Bytes and Count are the registers' sizes.
+void runConvert(Warp &warp, const Inst &inst, uint32_t mask) {
+  forLanes(mask, [&](uint32_t lane) {
+    uint64_t a = laneBits(warp, inst.Op[1], inst.Count, lane);
+    setLaneBits(warp, inst.Op[0], inst.Bytes, lane, convertOne(inst, a));
+  });
+}
+
+/// Two f32 into a pair; the first operand is the upper half.
+template <class D, D (*F)(const Inst &, uint32_t high, uint32_t low)>
+void runPack(Warp &warp, const Inst &inst, uint32_t mask) {
+  const uint32_t *a = warp.reg<uint32_t>(inst.Op[1]);
+  const uint32_t *b = warp.reg<uint32_t>(inst.Op[2]);
+  D *d = warp.reg<D>(inst.Op[0]);
+  forLanes(mask, [&](uint32_t lane) { d[lane] = F(inst, a[lane], b[lane]); });
+}
+uint32_t packF16(const Inst &inst, uint32_t high, uint32_t low) {
+  NarrowMode mode = narrowOf(inst);
+  return pack16(f32ToF16(low, mode), f32ToF16(high, mode));
+}
+uint32_t packBf16(const Inst &inst, uint32_t high, uint32_t low) {
+  NarrowMode mode = narrowOf(inst);
+  return pack16(f32ToBf16(low, mode), f32ToBf16(high, mode));
+}
+uint16_t packE4m3(const Inst &inst, uint32_t high, uint32_t low) {
+  bool relu = (inst.Kind & Relu) != 0;
+  return pack8(f32ToE4m3(low, relu), f32ToE4m3(high, relu));
+}
+uint16_t packE5m2(const Inst &inst, uint32_t high, uint32_t low) {
+  bool relu = (inst.Kind & Relu) != 0;
+  return pack8(f32ToE5m2(low, relu), f32ToE5m2(high, relu));
+}
+
+template <bool E4m3> struct Narrow8 { // f16x2 to fp8x2
+  static uint16_t run(const Inst &inst, uint32_t a) {
+    uint32_t high = f16ToF32(uint16_t(a >> 16)), low = f16ToF32(uint16_t(a));
+    return E4m3 ? packE4m3(inst, high, low) : packE5m2(inst, high, low);
+  }
+};
+template <bool E4m3> struct Widen8 { // fp8x2 to f16x2
+  static uint32_t run(const Inst &inst, uint16_t a) {
+    NarrowMode mode = narrowOf(inst);
+    auto half = [&](uint8_t bits) {
+      return f32ToF16(E4m3 ? e4m3ToF32(bits) : e5m2ToF32(bits), mode);
+    };
+    return pack16(half(uint8_t(a)), half(uint8_t(a >> 8)));
+  }
+};
+
+// The common conversions, as vector code.
+template <class From, class To> struct Resize {
+  static std::make_unsigned_t<To> run(std::make_unsigned_t<From> a) {
+    return std::make_unsigned_t<To>(To(From(a)));
+  }
+};
+struct Bf16ToFloat {
+  static uint32_t run(uint16_t a) { return canonical(bf16ToF32(a)); }
+};
+struct IntToFloat {
+  static float run(int32_t a) { return float(a); }
+};
+struct UnsignedToFloat {
+  static float run(uint32_t a) { return float(a); }
+};
+
+/// Registers as wide as the types, 8-bit ones in 16-bit registers aside.
+template <class From> Handler resizeFrom(Type to) {
+  using U = std::make_unsigned_t<From>;
+  switch (bytesOf(to)) {
+  case 2:
+    return unary<Resize<From, int16_t>, uint16_t, U>;
+  case 4:
+    return unary<Resize<From, int32_t>, uint32_t, U>;
+  case 8:
+    return unary<Resize<From, int64_t>, uint64_t, U>;
+  default:
+    return nullptr;
+  }
+}
+Handler fastConvert(Type to, Type from) {
+  if (isInteger(to) && isInteger(from))
+    switch (from) {
+    case Type::U16:
+    case Type::B16:
+      return resizeFrom<uint16_t>(to);
+    case Type::S16:
+      return resizeFrom<int16_t>(to);
+    case Type::U32:
+    case Type::B32:
+      return resizeFrom<uint32_t>(to);
+    case Type::S32:
+      return resizeFrom<int32_t>(to);
+    case Type::U64:
+    case Type::B64:
+      return resizeFrom<uint64_t>(to);
+    case Type::S64:
+      return resizeFrom<int64_t>(to);
+    default:
+      return nullptr;
+    }
+  if (to == Type::F32 && from == Type::BF16)
+    return unary<Bf16ToFloat, uint32_t, uint16_t>;
+  return nullptr;
+}
+
+bool decodePack(Decoder &d, Type to, Type from) {
+  if (from == Type::F32) {
+    if (!d.expect(3))
+      return false;
+    d.I.Op[0] = d.dst(0, to);
+    d.I.Op[1] = d.src(1, from);
+    d.I.Op[2] = d.src(2, from);
+    d.I.Run = to == Type::F16x2    ? runPack<uint32_t, packF16>
+              : to == Type::BF16x2 ? runPack<uint32_t, packBf16>
+              : to == Type::E4M3x2 ? runPack<uint16_t, packE4m3>
+                                   : runPack<uint16_t, packE5m2>;
+    return true;
+  }
+  if (!d.expect(2))
+    return false;
+  d.I.Op[0] = d.dst(0, to);
+  d.I.Op[1] = d.src(1, from);
+  if (to == Type::F16x2 && from == Type::E4M3x2)
+    d.I.Run = unaryOf<Widen8<true>, uint32_t, uint16_t>;
+  else if (to == Type::F16x2 && from == Type::E5M2x2)
+    d.I.Run = unaryOf<Widen8<false>, uint32_t, uint16_t>;
+  else if (to == Type::E4M3x2 && from == Type::F16x2)
+    d.I.Run = unaryOf<Narrow8<true>, uint16_t, uint32_t>;
+  else if (to == Type::E5M2x2 && from == Type::F16x2)
+    d.I.Run = unaryOf<Narrow8<false>, uint16_t, uint32_t>;
+  return true;
+}
+
+} // namespace
+
+bool decodeCvt(Decoder &d) {
+  bool integral = false, rounded = false;
+  Round round = d.takeRound(integral, true);
+  if (!integral)
+    round = d.takeRound(rounded);
+  if (!integral && !rounded && d.take("rna")) {
+    round = Round::Away;
+    rounded = true;
+  }
+  d.I.Kind = uint8_t(round);
+  if (integral)
+    d.I.Kind |= Integral;
+  if (d.take("relu"))
+    d.I.Kind |= Relu;
+  if (d.take("satfinite"))
+    d.I.Kind |= SatFinite;
+  if (d.take("ftz"))
+    d.I.Kind |= Ftz;
+  if (d.take("sat"))
+    d.I.Kind |= Sat;
+  Type to = d.takeType(), from = d.takeType();
+  if (!d.ok())
+    return false;
+  bool pair = to == Type::F16x2 || to == Type::BF16x2 || to == Type::E4M3x2 ||
+              to == Type::E5M2x2;
+  // Where the result need not be exact, the rounding has to be said.
+  bool narrows =
+      (isFloating(from) && isFloating(to) && bytesOf(to) < bytesOf(from)) ||
+      pair || to == Type::TF32 || (isInteger(from) && isFloating(to));
+  if (narrows && !rounded && !integral)
+    return d.fail("the rounding is missing");
+  if (isFloating(from) && isInteger(to) && !integral)
+    return d.fail("the rounding (.rni, .rzi, .rmi, .rpi) is missing");
+  bool tiny = to == Type::E4M3x2 || to == Type::E5M2x2;
+  if (tiny && !(d.I.Kind & SatFinite))
+    return d.fail(".satfinite is missing");
+  if (round == Round::Away && to != Type::TF32)
+    return false;
+  if (pair)
+    return decodePack(d, to, from);
+  if (bytesOf(from) == 0 || bytesOf(to) == 0 || from == Type::TF32 ||
+      from >= Type::E4M3 || to == Type::E4M3 || to == Type::E5M2 ||
+      from == Type::F16x2 || from == Type::BF16x2 || to == Type::B128 ||
+      from == Type::B128)
+    return false;
+  if (!d.expect(2))
+    return false;
+  unsigned toBytes = 0, fromBytes = 0;
+  d.I.Op[0] = d.dstWide(d.operand(0), to, toBytes);
+  d.I.Op[1] = d.srcWide(d.operand(1), from, fromBytes);
+  d.I.Bytes = uint8_t(toBytes);
+  d.I.Count = uint8_t(fromBytes);
+  d.I.Target = uint32_t(to) | uint32_t(from) << 8;
+  d.I.Run = runConvert;
+  bool natural = toBytes == bytesOf(to) && fromBytes == bytesOf(from);
+  uint8_t flags = d.I.Kind & (Ftz | Sat | Relu | SatFinite | Integral);
+  if (natural && flags == 0)
+    if (Handler fast = fastConvert(to, from))
+      d.I.Run = fast;
+  if (natural && flags == 0 && round == Round::Nearest && to == Type::F32) {
+    if (from == Type::S32)
+      d.I.Run = unary<IntToFloat, float, int32_t>;
+    else if (from == Type::U32)
+      d.I.Run = unary<UnsignedToFloat, float, uint32_t>;
+  }
+  return true;
+}
+
+namespace {
+
+struct AddWindow {
+  static uint64_t run(const Inst &inst, uint64_t a) {
+    return a + uint64_t(inst.Offset);
+  }
+};
+
+uint64_t windowOf(Space space) {
+  return space == Space::Shared  ? SharedWindow
+         : space == Space::Local ? LocalWindow
+         : space == Space::Param ? ParamWindow
+                                 : 0;
+}
+
+void runIsspacep(Warp &warp, const Inst &inst, uint32_t mask) {
+  const uint64_t *a = warp.reg<uint64_t>(inst.Op[1]);
+  uint32_t bits = 0;
+  forLanes(mask, [&](uint32_t lane) {
+    bits |= uint32_t(spaceOf(a[lane]) == inst.Where) << lane;
+  });
+  commitPredicate(warp, inst.Op[0], bits, mask);
+}
+
+template <class T> void runMove(Warp &warp, const Inst &inst, uint32_t mask) {
+  T value[Lanes];
+  std::memcpy(value, warp.reg<T>(inst.Op[1]), sizeof(value));
+  commit(warp, inst.Op[0], value, mask);
+}
+
+struct Wide128 {
+  uint64_t Half[2];
+};
+
+void runMovePredicate(Warp &warp, const Inst &inst, uint32_t mask) {
+  commitPredicate(warp, inst.Op[0], warp.predicate(inst.Op[1]), mask);
+}
+
+/// Count elements of Bytes bytes each: Op[0] from the others, or to them.
+void runPackVector(Warp &warp, const Inst &inst, uint32_t mask) {
+  uint32_t whole = inst.Bytes * inst.Count;
+  forLanes(mask, [&](uint32_t lane) {
+    uint8_t *to = warp.File + inst.Op[0] + lane * whole;
+    uint8_t value[16];
+    for (uint32_t e = 0; e != inst.Count; ++e)
+      std::memcpy(value + e * inst.Bytes,
+                  warp.File + inst.Op[1 + e] + lane * inst.Bytes, inst.Bytes);
+    std::memcpy(to, value, whole);
+  });
+}
+void runUnpackVector(Warp &warp, const Inst &inst, uint32_t mask) {
+  uint32_t whole = inst.Bytes * inst.Count;
+  forLanes(mask, [&](uint32_t lane) {
+    uint8_t value[16];
+    std::memcpy(value, warp.File + inst.Op[inst.Count] + lane * whole, whole);
+    for (uint32_t e = 0; e != inst.Count; ++e)
+      std::memcpy(warp.File + inst.Op[e] + lane * inst.Bytes,
+                  value + e * inst.Bytes, inst.Bytes);
+  });
+}
+void runPackPair(Warp &warp, const Inst &inst, uint32_t mask) {
+  const uint16_t *low = warp.reg<uint16_t>(inst.Op[1]);
+  const uint16_t *high = warp.reg<uint16_t>(inst.Op[2]);
+  uint32_t result[Lanes];
+  for (uint32_t lane = 0; lane != Lanes; ++lane)
+    result[lane] = pack16(low[lane], high[lane]);
+  commit(warp, inst.Op[0], result, mask);
+}
+
+enum Clock : uint8_t { Cycles, CyclesHigh, Nanoseconds, NanosecondsHigh };
+
+/// The clock of a simulated warp is the instructions its CTA has executed.
+template <class T> void runClock(Warp &warp, const Inst &inst, uint32_t mask) {
+  uint64_t value = warp.Block->Executed + warp.Pc;
+  if (inst.Kind >= Nanoseconds)
+    value = uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                         std::chrono::steady_clock::now().time_since_epoch())
+                         .count());
+  if (inst.Kind == CyclesHigh || inst.Kind == NanosecondsHigh)
+    value >>= 32;
+  T result[Lanes];
+  std::fill_n(result, Lanes, T(value));
+  commit(warp, inst.Op[0], result, mask);
+}
+
+/// Registers that change while a CTA runs; false: the operand is none of them.
+bool decodeClock(Decoder &d, Type type) {
+  const Operand &from = d.operand(1);
+  static constexpr std::tuple<const char *, uint8_t, unsigned> names[] = {
+      {"%clock", Cycles, 4},
+      {"%clock_hi", CyclesHigh, 4},
+      {"%clock64", Cycles, 8},
+      {"%globaltimer", Nanoseconds, 8},
+      {"%globaltimer_lo", Nanoseconds, 4},
+      {"%globaltimer_hi", NanosecondsHigh, 4}};
+  for (auto [name, kind, bytes] : names)
+    if (from.Is == Operand::Name && from.Text == name) {
+      if (bytesOf(type) != bytes)
+        return d.fail("the register has " + std::to_string(8 * bytes) +
+                      " bits");
+      d.I.Kind = kind;
+      d.I.Op[0] = d.dst(0, type);
+      d.I.Run = bytes == 4 ? runClock<uint32_t> : runClock<uint64_t>;
+      return true;
+    }
+  return false;
+}
+
+Type bitsType(unsigned bytes) {
+  return bytes == 2   ? Type::B16
+         : bytes == 4 ? Type::B32
+         : bytes == 8 ? Type::B64
+                      : Type::None;
+}
+
+bool decodeVectorMove(Decoder &d, Type type) {
+  bool pack = d.operand(1).Is == Operand::Vector;
+  if (pack && d.operand(0).Is == Operand::Vector)
+    return d.fail("one operand is a vector, not both");
+  std::vector<const Operand *> parts = d.elements(pack ? 1 : 0);
+  unsigned count = unsigned(parts.size());
+  unsigned bytes = count ? bytesOf(type) / count : 0;
+  Type part = bitsType(bytes);
+  if ((count != 2 && count != 4) || part == Type::None)
+    return d.fail("a vector of " + std::to_string(count) + " elements");
+  d.I.Bytes = uint8_t(bytes);
+  d.I.Count = uint8_t(count);
+  if (pack) {
+    for (unsigned e = 0; e != count; ++e)
+      d.I.Op[1 + e] = d.src(*parts[e], part);
+    d.I.Op[0] = d.dst(0, type);
+    d.I.Run = bytes == 2 && count == 2 ? runPackPair : runPackVector;
+    return true;
+  }
+  d.I.Op[count] = d.src(1, type);
+  for (unsigned e = 0; e != count; ++e) {
+    unsigned wide = 0;
+    d.I.Op[e] = d.dstWide(*parts[e], part, wide);
+    if (wide != bytes)
+      return d.fail("an element of another size");
+  }
+  d.I.Run = runUnpackVector;
+  return true;
+}
+
+} // namespace
+
+bool decodeCvta(Decoder &d) {
+  bool to = d.take("to");
+  Space space = d.takeSpace();
+  Type type = d.takeType();
+  if (space == Space::Generic)
+    return d.fail("the space is missing");
+  if (type != Type::U64)
+    return d.fail("addresses have 64 bits");
+  if (!d.expect(2))
+    return false;
+  uint64_t window = windowOf(space);
+  d.I.Offset = int64_t(to ? 0 - window : window);
+  d.I.Op[0] = d.dst(0, type);
+  d.I.Op[1] = d.src(1, type);
+  d.I.Run = unaryOf<AddWindow, uint64_t, uint64_t>;
+  return true;
+}
+
+bool decodeIsspacep(Decoder &d) {
+  d.I.Where = d.takeSpace();
+  if (d.I.Where == Space::Generic || d.I.Where == Space::Const)
+    return d.fail("the space is missing or not known");
+  if (!d.expect(2))
+    return false;
+  d.I.Op[0] = d.dstPredicate(d.operand(0));
+  d.I.Op[1] = d.src(1, Type::U64);
+  d.I.Run = runIsspacep;
+  return true;
+}
+
+bool decodeMov(Decoder &d) {
+  Type type = d.takeType();
+  if (!d.expect(2))
+    return false;
+  if (type == Type::Pred) {
+    d.I.Op[1] = d.srcPredicate(d.operand(1));
+    d.I.Op[0] = d.dstPredicate(d.operand(0));
+    d.I.Run = runMovePredicate;
+    return true;
+  }
+  if (d.operand(0).Is == Operand::Vector || d.operand(1).Is == Operand::Vector)
+    return decodeVectorMove(d, type);
+  if (decodeClock(d, type) || !d.ok())
+    return d.ok();
+  d.I.Op[0] = d.dst(0, type);
+  d.I.Op[1] = d.src(1, type);
+  switch (bytesOf(type)) {
+  case 2:
+    d.I.Run = runMove<uint16_t>;
+    break;
+  case 4:
+    d.I.Run = runMove<uint32_t>;
+    break;
+  case 8:
+    d.I.Run = runMove<uint64_t>;
+    break;
+  case 16:
+    d.I.Run = runMove<Wide128>;
+    break;
+  default:
+    break;
+  }
+  return true;
+}
+
+} // namespace kvc::sim
