@@ -118,8 +118,8 @@ def Kvc_SliceAttr : Kvc_Attr<"Slice", "slice"> {
     a format: `#kvc.slice<@file, q4_1, 1736704>` starts at byte 1,736,704 of
     `@file`. A name may follow, for messages.
 
-    For a generated source (`kvc.source` with a seed) the format is f32, `tensor`
-    is the name that seeds the values, `offset` counts values to skip and `range`
+    For a generated source (`kvc.source` with a seed) the format is f32, or f16 or bf16 that the
+    values are rounded to, `tensor` is the name that seeds the values, `offset` counts values to skip and `range`
     is the centre and the half width of the values' uniform distribution
     (docs/SPEC_WEIGHTS.md): `#kvc.slice<@seed, f32, 0, "blk.0.attn_q.weight", [0.0, 0.21]>`.
   }];

@@ -141,11 +141,11 @@ LogicalResult WeightOp::verify() {
 static LogicalResult verifySlice(WeightOp weight, SourceOp source,
                                  SliceAttr slice) {
   if (source.getSeed()) {
-    if (slice.getFormat() != WeightFormat::F32 || !slice.getTensor() ||
-        !slice.getRange())
+    if (!formatInfo(static_cast<Format>(slice.getFormat())).plain() ||
+        !slice.getTensor() || !slice.getRange())
       return weight.emitOpError("takes generated values from ")
              << slice.getSource()
-             << ": its slices are f32 with a name and a range";
+             << ": its slices are f32, f16 or bf16 with a name and a range";
     return success();
   }
   if (!!slice.getRange())

@@ -44,6 +44,17 @@ std::vector<double> kvc::rotaryFrequencies(double theta, int64_t dims) {
   return frequencies;
 }
 
+void kvc::scaleFrequencies(const Llama3Scaling &scaling,
+                           std::vector<double> &frequencies) {
+  for (double &frequency : frequencies) {
+    double turns =
+        static_cast<double>(scaling.context) * frequency / (2.0 * M_PI);
+    double kept = std::clamp(
+        (turns - scaling.low) / (scaling.high - scaling.low), 0.0, 1.0);
+    frequency *= kept + (1.0 - kept) / scaling.factor;
+  }
+}
+
 namespace {
 class ModelBuilder {
 public:

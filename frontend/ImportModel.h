@@ -88,6 +88,18 @@ llvm::Error importError(const llvm::Twine &message);
 /// The pow(theta, -2i/dims) of a rotary embedding of `dims` dimensions.
 std::vector<double> rotaryFrequencies(double theta, int64_t dims);
 
+/// How Llama 3 stretches its positions: frequencies that turn fewer than `low`
+/// times within `context` positions are divided by `factor`, those that turn
+/// more than `high` times are kept, with a linear ramp between.
+struct Llama3Scaling {
+  double factor = 1.0;
+  double low = 1.0;
+  double high = 4.0;
+  int64_t context = 8192;
+};
+void scaleFrequencies(const Llama3Scaling &scaling,
+                      std::vector<double> &frequencies);
+
 } // namespace kvc
 
 #endif // KVC_FRONTEND_IMPORTMODEL_H

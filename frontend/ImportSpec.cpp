@@ -82,6 +82,8 @@ void SpecImporter::describe() {
     rope.layout =
         spec.rotary.interleaved ? RopeLayout::Interleaved : RopeLayout::Half;
     rope.invFreq = rotaryFrequencies(spec.rotary.theta, spec.rotary.dims);
+    if (spec.rotary.llama3)
+      scaleFrequencies(*spec.rotary.llama3, rope.invFreq);
     model.rope = std::move(rope);
   }
   model.attentionScale = 1.0 / std::sqrt(static_cast<double>(spec.headDim));
@@ -110,8 +112,11 @@ Expected<Attribute> SpecImporter::slice(StringRef name, int64_t allRows,
   names.insert(name);
   if (!file) {
     SeededRange range = seededRange(name.str(), columns);
+    // Vectors are small, and added to or multiplied with f32: they stay it.
+    Format format = columns ? spec.format : Format::F32;
     return SliceAttr::get(
-        context, FlatSymbolRefAttr::get(context, "seed"), WeightFormat::F32,
+        context, FlatSymbolRefAttr::get(context, "seed"),
+        static_cast<WeightFormat>(format),
         firstRow * std::max<int64_t>(columns, 1),
         StringAttr::get(context, name),
         DenseF64ArrayAttr::get(context, {range.center, range.scale}));

@@ -229,6 +229,20 @@ static void readPositions(Reader &reader, Spec &spec) {
         rotary->choice("layout", {"half", "interleaved"}) == 1;
     if (spec.rotary.dims % 2 != 0)
       rotary->fail("dims", spec.rotary.dims, "an even number");
+    if (rotary->any("llama3", /*optional=*/true)) {
+      std::optional<Reader> llama3 = rotary->nested("llama3");
+      if (!llama3)
+        return;
+      Llama3Scaling &scaling = spec.rotary.llama3.emplace();
+      llama3->real("factor", scaling.factor, 1.0, 1e9);
+      llama3->real("low", scaling.low, 1e-9, 1e9);
+      llama3->real("high", scaling.high, 1e-9, 1e9);
+      llama3->integer("context", scaling.context, MaxPositions);
+      if (!(scaling.high > scaling.low))
+        llama3->fail("high", scaling.high,
+                     "above low, which is " + Twine(json(scaling.low).dump()));
+      llama3->finish();
+    }
     rotary->finish();
     outer->finish();
     return;
@@ -243,6 +257,7 @@ static void readWeights(Reader &reader, StringRef path, Spec &spec) {
   const json *seed = weights->any("seed", /*optional=*/true);
   const json *gguf = weights->any("gguf", /*optional=*/true);
   const json *names = weights->any("names", /*optional=*/true);
+  const json *format = weights->any("format", /*optional=*/true);
   if (!seed == !gguf)
     return reader.fail("weights", *reader.require("weights"),
                        "either a seed or a gguf file");
@@ -252,7 +267,13 @@ static void readWeights(Reader &reader, StringRef path, Spec &spec) {
     if (names)
       return weights->fail("names", *names, "only with a gguf file");
     spec.seed = seed->get<uint64_t>();
+    if (format) {
+      Format formats[] = {Format::F32, Format::F16, Format::BF16};
+      spec.format = formats[weights->choice("format", {"f32", "f16", "bf16"})];
+    }
   } else {
+    if (format)
+      return weights->fail("format", *format, "only with a seed");
     if (!gguf->is_string() || gguf->get_ref<const std::string &>().empty())
       return weights->fail("gguf", *gguf, "the path of a file");
     // Relative to the spec, so that the two can move together.

@@ -2,6 +2,9 @@
 #ifndef KVC_FRONTEND_SPEC_H
 #define KVC_FRONTEND_SPEC_H
 
+#include "codegen/formats/Format.h"
+#include "frontend/ImportModel.h"
+
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 
@@ -20,6 +23,7 @@ struct Spec {
     double theta = 0.0;
     int64_t dims = 0;
     bool interleaved = false;
+    std::optional<Llama3Scaling> llama3;
   };
 
   std::string name;
@@ -46,6 +50,7 @@ struct Spec {
   std::vector<int64_t> eos;
 
   std::optional<uint64_t> seed;       // else the weights come from a file
+  Format format = Format::F32;        // that seeded matrices are stored in
   std::string gguf;                   // its path, as found from here
   llvm::StringMap<std::string> names; // a spec's name to the file's
 };

@@ -172,11 +172,13 @@ static Expected<const uint8_t *> sliceBytes(SourceFiles &sources,
   return (*file)->header().data() + offset;
 }
 
+/// Elements of a generated weight in the slice's format.
 static void generate(SourceOp source, SliceAttr slice, int64_t first,
-                     int64_t count, float *out) {
-  ArrayRef<double> range = slice.getRange();
-  seededValues(*source.getSeed(), slice.getTensor().getValue(),
-               {range[0], range[1]}, slice.getOffset() + first, count, out);
+                     int64_t count, uint8_t *out) {
+  seededElements(*source.getSeed(), slice.getTensor().getValue(),
+                 {slice.getCenter(), slice.getScale()},
+                 slice.getOffset() + first, count,
+                 static_cast<Format>(slice.getFormat()), out);
 }
 
 Error WeightPacker::packVector(Place place) {
@@ -184,10 +186,12 @@ Error WeightPacker::packVector(Place place) {
   SourceOp source = sourceOf(slice);
   int64_t count = place.weight.getWeightType().getRows();
   std::vector<float> values(count);
+  auto format = static_cast<Format>(slice.getFormat());
   if (source.getSeed()) {
-    generate(source, slice, 0, count, values.data());
+    std::vector<uint8_t> elements(formatInfo(format).rowBytes(count));
+    generate(source, slice, 0, count, elements.data());
+    dequantize(format, elements.data(), count, values.data());
   } else {
-    auto format = static_cast<Format>(slice.getFormat());
     Expected<const uint8_t *> bytes =
         sliceBytes(sources, source, slice, formatInfo(format).rowBytes(count));
     if (!bytes)
@@ -237,11 +241,10 @@ Error WeightPacker::packMatrix(Place place) {
         return layout.pack(rows + firstRow * layout.sourceRowBytes,
                            unit + first, part, out);
       int64_t rowCount = std::min(part * layout.unit, layout.rows - firstRow);
-      std::vector<float> values(rowCount * layout.columns);
+      std::vector<uint8_t> elements(rowCount * layout.sourceRowBytes);
       generate(source, slice, firstRow * layout.columns,
-               static_cast<int64_t>(values.size()), values.data());
-      layout.pack(reinterpret_cast<const uint8_t *>(values.data()),
-                  unit + first, part, out);
+               rowCount * layout.columns, elements.data());
+      layout.pack(elements.data(), unit + first, part, out);
     });
     if (Error error = emit(buffer))
       return error;

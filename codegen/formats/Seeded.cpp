@@ -1,5 +1,8 @@
 #include "codegen/formats/Seeded.h"
+#include "codegen/formats/HalfFloat.h"
 
+#include <algorithm>
+#include <cassert>
 #include <cmath>
 
 using namespace kvc;
@@ -37,5 +40,28 @@ void kvc::seededValues(uint64_t seed, std::string_view name, SeededRange range,
     x = x ^ (x >> 31);
     double t = 2.0 * (static_cast<double>(x >> 40) * 0x1p-24) - 1.0;
     out[i] = static_cast<float>(range.center + range.scale * t);
+  }
+}
+
+void kvc::seededElements(uint64_t seed, std::string_view name,
+                         SeededRange range, int64_t first, int64_t count,
+                         Format format, uint8_t *out) {
+  assert(formatInfo(format).plain());
+  // Stretches that stay in the first-level cache.
+  constexpr int64_t stretch = 1024;
+  float values[stretch];
+  uint16_t halves[stretch];
+  for (int64_t done = 0; done < count; done += stretch) {
+    int64_t part = std::min(stretch, count - done);
+    seededValues(seed, name, range, first + done, part, values);
+    if (format == Format::F32) {
+      std::memcpy(out + done * 4, values, part * 4);
+      continue;
+    }
+    std::transform(values, values + part, halves, [&](float value) {
+      return format == Format::BF16 ? bfloatFromFloat(value)
+                                    : halfFromFloat(value);
+    });
+    std::memcpy(out + done * 2, halves, part * 2);
   }
 }

@@ -3,6 +3,8 @@
 #ifndef KVC_CODEGEN_FORMATS_SEEDED_H
 #define KVC_CODEGEN_FORMATS_SEEDED_H
 
+#include "codegen/formats/Format.h"
+
 #include <cstdint>
 #include <string_view>
 
@@ -22,6 +24,11 @@ SeededRange seededRange(std::string_view name, int64_t columns);
 /// Elements first .. first+count-1, in row-major order, of the weight `name`.
 void seededValues(uint64_t seed, std::string_view name, SeededRange range,
                   int64_t first, int64_t count, float *out);
+
+/// The same, stored as elements of a plain format, rounded to nearest, ties to
+/// even.
+void seededElements(uint64_t seed, std::string_view name, SeededRange range,
+                    int64_t first, int64_t count, Format format, uint8_t *out);
 
 } // namespace kvc
 

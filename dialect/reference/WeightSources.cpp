@@ -13,10 +13,11 @@ void WeightReader::read(int64_t row, double *out) {
                columnCount, out);
     return;
   }
-  generated.resize(columnCount);
-  seededValues(seed, {name.data(), name.size()}, range,
-               skip + row * columnCount, columnCount, generated.data());
-  std::copy(generated.begin(), generated.end(), out);
+  generated.resize(formatInfo(format).rowBytes(columnCount));
+  seededElements(seed, {name.data(), name.size()}, range,
+                 skip + row * columnCount, columnCount, format,
+                 generated.data());
+  dequantize(format, generated.data(), columnCount, out);
 }
 
 llvm::Expected<llvm::StringRef> WeightSources::map(SourceOp source) {
@@ -57,6 +58,7 @@ llvm::Expected<WeightReader> WeightSources::open(WeightOp weight,
       SymbolTable::lookupNearestSymbolFrom<SourceOp>(weight, slice.getSource());
 
   WeightReader reader;
+  reader.format = static_cast<Format>(slice.getFormat());
   reader.rowCount = type.isMatrix() ? type.getRows() : 1;
   reader.columnCount = type.isMatrix() ? type.getColumns() : type.getRows();
   if (source.getSeed()) {
@@ -72,6 +74,5 @@ llvm::Expected<WeightReader> WeightSources::open(WeightOp weight,
   // The verifier has checked that the slice lies in the source's size.
   reader.bytes =
       reinterpret_cast<const uint8_t *>(file->data()) + slice.getOffset();
-  reader.format = static_cast<Format>(slice.getFormat());
   return reader;
 }

@@ -32,7 +32,7 @@ private:
   llvm::StringRef name;
   SeededRange range = {0, 0};
   int64_t skip = 0;
-  std::vector<float> generated;
+  std::vector<uint8_t> generated;
 };
 
 /// The files and generators of a model. Files are mapped when first used and

@@ -82,7 +82,7 @@ kvc.model @m attributes {max_context = 8 : i64} {
 
 kvc.model @m attributes {max_context = 8 : i64} {
   kvc.source @s {seed = 1 : i64}
-  // expected-error@+1 {{takes generated values from @s: its slices are f32 with a name and a range}}
+  // expected-error@+1 {{takes generated values from @s: its slices are f32, f16 or bf16 with a name and a range}}
   kvc.weight @w : !kvc.weight<1x4> = [#kvc.slice<@s, f32, 0, "w">]
 }
 
@@ -90,8 +90,8 @@ kvc.model @m attributes {max_context = 8 : i64} {
 
 kvc.model @m attributes {max_context = 8 : i64} {
   kvc.source @s {seed = 1 : i64}
-  // expected-error@+1 {{takes generated values from @s: its slices are f32 with a name and a range}}
-  kvc.weight @w : !kvc.weight<1x4> = [#kvc.slice<@s, f16, 0, "w", [0.0, 1.0]>]
+  // expected-error@+1 {{takes generated values from @s: its slices are f32, f16 or bf16 with a name and a range}}
+  kvc.weight @w : !kvc.weight<1x4> = [#kvc.slice<@s, q8_0, 0, "w", [0.0, 1.0]>]
 }
 
 // -----

@@ -42,6 +42,17 @@ def seeded_weight(name, shape, kind, seed):
     return value.astype(np.float32).reshape(shape)
 
 
+def round_to_format(values, form):
+    """float32 values as `form` keeps them, to nearest, ties to even."""
+    if form == "f16":
+        return values.astype(np.float16).astype(np.float32)
+    if form == "bf16":
+        bits = values.view(np.uint32)
+        bits = (bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))) & np.uint32(0xFFFF0000)
+        return bits.view(np.float32)
+    return values
+
+
 def load_spec(path):
     """The spec with its defaults filled in."""
     with open(path, encoding="utf-8") as file:
@@ -91,5 +102,6 @@ def weight_list(spec):
 
 def seeded_weights(spec):
     """All weights of a spec by name."""
-    seed = spec["weights"]["seed"]
-    return {name: seeded_weight(name, shape, kind, seed) for name, shape, kind in weight_list(spec)}
+    seed, form = spec["weights"]["seed"], spec["weights"].get("format", "f32")
+    return {name: round_to_format(seeded_weight(name, shape, kind, seed), form if len(shape) == 2 else "f32")
+            for name, shape, kind in weight_list(spec)}

@@ -7,15 +7,6 @@
 
 namespace kvc::fake {
 
-// A page holds one entry a token.
-namespace {
-struct Entry {
-  int32_t Token;
-  float Angle;
-};
-} // namespace
-
-constexpr int64_t RowSlot = 64; // bytes a row has in the workspace
 static const double InverseFrequencies[] = {1.0, 0.25};
 constexpr double AngleScale = 1.5;
 
@@ -31,19 +22,19 @@ static uint64_t mix(uint64_t state, uint64_t value) {
   return state ^ (state >> 29);
 }
 
-static uint64_t mixEntry(uint64_t state, const Entry &entry) {
+uint64_t mixEntry(uint64_t state, const Entry &entry) {
   uint32_t bits;
   std::memcpy(&bits, &entry.Angle, sizeof(bits));
   return mix(mix(state, uint32_t(entry.Token)), bits);
 }
 
-static float logit(uint64_t state, int64_t id, const uint8_t *weights) {
+float logit(uint64_t state, int64_t id, const uint8_t *weights) {
   uint64_t value = mix(state, uint64_t(id) * 251 + weights[id * 100]);
   return float(value >> 40) * 0x1p-20f - 8.0f;
 }
 
 std::vector<float> logits(const std::vector<int32_t> &tokens) {
-  uint64_t state = 1;
+  uint64_t state = FirstState;
   for (size_t i = 0; i != tokens.size(); ++i)
     state = mixEntry(
         state, {tokens[i], float(std::sin(double(i) * 0.25) * AngleScale)});
@@ -92,7 +83,7 @@ static void step(const KvcBatch *batch, const KvcArenas *arenas, void *team,
     const KvcRowTile &tile = batch->row_tiles[i];
     for (int32_t row = tile.first_row; row != tile.first_row + tile.rows;
          ++row) {
-      uint64_t state = 1;
+      uint64_t state = FirstState;
       for (int32_t position = 0; position <= batch->positions[row];
            ++position) {
         Entry value;

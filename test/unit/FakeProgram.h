@@ -17,6 +17,19 @@ constexpr int64_t PageTokens = 4;
 constexpr int64_t WeightsBytes = 5000;
 constexpr int32_t StopId = 7;
 
+/// A page holds one entry a token.
+struct Entry {
+  int32_t Token;
+  float Angle;
+};
+constexpr int64_t RowSlot = 64; // bytes a row has in the workspace
+
+/// The pieces that the program's steps are made of, for other devices: the
+/// state of no tokens, of one more, and a logit of a state.
+constexpr uint64_t FirstState = 1;
+uint64_t mixEntry(uint64_t state, const Entry &entry);
+float logit(uint64_t state, int64_t id, const uint8_t *weights);
+
 /// The weights the program was "compiled" with.
 std::vector<uint8_t> weights();
 

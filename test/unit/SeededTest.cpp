@@ -1,6 +1,10 @@
 #include "codegen/formats/Seeded.h"
+#include "codegen/formats/HalfFloat.h"
 
 #include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
 
 using namespace kvc;
 
@@ -38,6 +42,35 @@ TEST(Seeded, MatchesTheDocument) {
       EXPECT_EQ(whole[i], static_cast<float>(entry.values[i])) << entry.name;
     EXPECT_EQ(part[0], whole[1]);
     EXPECT_EQ(part[1], whole[2]);
+  }
+}
+
+// A stored element is the value rounded to nearest, ties to even, wherever the
+// stretch that is asked for begins.
+TEST(Seeded, StoresPlainFormats) {
+  SeededRange range = {0.0, 1.0};
+  constexpr int64_t Count = 3000;
+  std::vector<float> values(Count), found(Count);
+  seededValues(7, "token_embd.weight", range, 5, Count, values.data());
+  for (Format format : {Format::F32, Format::F16, Format::BF16}) {
+    int64_t bytes = formatInfo(format).blockBytes;
+    std::vector<uint8_t> elements(Count * bytes), part(Count * bytes);
+    seededElements(7, "token_embd.weight", range, 5, Count, format,
+                   elements.data());
+    dequantize(format, elements.data(), Count, found.data());
+    for (int64_t i = 0; i < Count; ++i) {
+      float value = values[i];
+      if (format == Format::BF16)
+        value = floatFromBfloat(bfloatFromFloat(value));
+      else if (format == Format::F16)
+        value = floatFromHalf(halfFromFloat(value));
+      ASSERT_EQ(found[i], value) << i;
+    }
+    seededElements(7, "token_embd.weight", range, 1405, 1600, format,
+                   part.data());
+    ASSERT_EQ(
+        std::memcmp(part.data(), elements.data() + 1400 * bytes, 1600 * bytes),
+        0);
   }
 }
 
