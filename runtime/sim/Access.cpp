@@ -99,10 +99,28 @@ uint32_t sectors(const uint64_t *address, uint32_t mask, uint32_t bytes) {
   return uint32_t(std::unique(list, list + count) - list);
 }
 
-/// Wavefronts beyond one for lanes [first, last): each of the 32 banks serves
-/// one 4-byte word a wavefront, to as many lanes as want it.
+/// The banks that an access of a lane needs, as bits: each of the 32 banks
+/// serves one 4-byte word a wavefront, to as many lanes as want it.
+uint32_t banks(uint64_t address, uint32_t bytes) {
+  uint32_t words = bytes > 4 ? bytes / 4 : 1;
+  return ((words == Lanes ? 0 : 1u << words) - 1) << (address / 4 % Lanes);
+}
+
+/// Wavefronts beyond one for lanes [first, last).
 uint32_t conflicts(const uint64_t *address, uint32_t mask, uint32_t bytes,
                    uint32_t first, uint32_t last) {
+  uint32_t seen = 0;
+  bool apart = true, same = true;
+  for (uint32_t lane = first; lane != last; ++lane) {
+    if (!(mask >> lane & 1))
+      continue;
+    uint32_t wanted = banks(address[lane], bytes);
+    apart &= (seen & wanted) == 0;
+    seen |= wanted;
+    same &= address[lane] / 4 == address[firstLane(mask)] / 4;
+  }
+  if (apart || same)
+    return 0;
   uint64_t words[Lanes][Lanes];
   uint8_t count[Lanes] = {};
   uint8_t most = 1;

@@ -145,12 +145,11 @@ private:
     if (takeWord(".entry"))
       return kernel();
     if (isWord(".func")) {
-      if (!external)
-        return fail("'.func': functions are not known, kernels have to be "
-                    "one piece");
-      while (peek().Is != Token::End && !isMark(';'))
+      // A declaration does no harm: calls are refused.
+      while (peek().Is != Token::End && !isMark(';') && !isMark('{'))
         ++At;
-      return expectMark(';');
+      return takeMark(';') || fail("'.func' is not known: a kernel has to be "
+                                   "one piece, without calls");
     }
     uint32_t variable = 0;
     std::string text;

@@ -86,8 +86,10 @@ private:
 
   void word() {
     size_t end = At + 1;
+    // ".reg.b16" is two words: a directive ends at the next dot.
+    bool directive = Text[At] == '.';
     while (end < Text.size()) {
-      if (continuesWord(Text[end]))
+      if (continuesWord(Text[end]) && !(directive && Text[end] == '.'))
         ++end;
       else if (Text.substr(end, 2) == "::")
         end += 2;
