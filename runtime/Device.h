@@ -32,6 +32,7 @@ struct DeviceFacts {
   int64_t StepNanoseconds[2] = {-1, -1};
   int64_t Steps[2] = {0, 0};
   std::string KernelsJson; // times by kernel where profiled, one JSON value
+  std::string StepsJson;   // times by step where kept, one JSON value
   std::string MeterJson;   // what the interpreter counted, one JSON value
   std::string MeterTable;  // the same for people
 };

@@ -8,10 +8,11 @@
 namespace kvc {
 
 struct GpuOptions {
-  bool Simulate = false; // the PTX interpreter instead of a GPU
-  int Gpu = 0;           // number of the GPU
-  bool Poison = false;   // fill memory with 0xFF before a program writes it
-  bool Profile = false;  // time every kernel
+  bool Simulate = false;  // the PTX interpreter instead of a GPU
+  int Gpu = 0;            // number of the GPU
+  bool Poison = false;    // fill memory with 0xFF before a program writes it
+  bool Profile = false;   // time every kernel
+  bool StepTimes = false; // keep the time of every step
   bool Synchronise =
       false; // wait after each launch, so that a fault has a name
 

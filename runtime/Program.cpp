@@ -189,6 +189,7 @@ std::unique_ptr<Device> Run::makeDevice(std::string &error) const {
   options.Profile = Options.Profile;
   options.Poison = isSet("KVC_POISON");
   options.Synchronise = isSet("KVC_SYNC");
+  options.StepTimes = isSet("KVC_STEP_TIMES");
   return std::unique_ptr<Device>(
       static_cast<Device *>(code->create(code, &options, &error)));
 }

@@ -38,6 +38,8 @@ static void addDevice(const DeviceFacts &facts, Json &stats) {
   }
   if (!facts.KernelsJson.empty())
     stats["kernels"] = Json::parse(facts.KernelsJson, nullptr, false);
+  if (!facts.StepsJson.empty())
+    stats["steps"] = Json::parse(facts.StepsJson, nullptr, false);
   if (!facts.MeterJson.empty())
     stats["meter"] = Json::parse(facts.MeterJson, nullptr, false);
 }

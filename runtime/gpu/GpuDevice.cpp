@@ -134,6 +134,8 @@ bool GpuDevice::step(Phase phase, const KvcBatch &batch,
     error = PageError;
     return false;
   }
+  std::chrono::steady_clock::time_point begin =
+      std::chrono::steady_clock::now();
   LogitsHere = false;
   Outputs = batch.outputs;
   if (!poisonWorkspace(error))
@@ -172,6 +174,9 @@ bool GpuDevice::step(Phase phase, const KvcBatch &batch,
              std::to_string(batch.rows) + " rows)";
     return false;
   }
+  if (Options.StepTimes)
+    StepTimes.push_back({phase, batch.rows, times.StepNanoseconds, begin,
+                         std::chrono::steady_clock::now()});
   Times[phase].count(batch);
   HasClock &= times.StepNanoseconds >= 0;
   StepNanoseconds[int(phase)] += times.StepNanoseconds;
@@ -257,6 +262,25 @@ std::string GpuDevice::kernelsJson() const {
   return kernels.dump();
 }
 
+/// The host's time of a step is that until the next one begins: what a token
+/// takes in all.
+std::string GpuDevice::stepsJson() const {
+  using Microseconds = std::chrono::duration<double, std::micro>;
+  nlohmann::ordered_json steps = nlohmann::ordered_json::array();
+  for (size_t i = 0; i != StepTimes.size(); ++i) {
+    const StepRecord &record = StepTimes[i];
+    auto end = i + 1 == StepTimes.size() ? record.End : StepTimes[i + 1].Begin;
+    nlohmann::ordered_json step = {
+        {"phase", phaseName(record.In)},
+        {"rows", record.Rows},
+        {"host_us", Microseconds(end - record.Begin).count()}};
+    if (record.Nanoseconds >= 0)
+      step["device_us"] = double(record.Nanoseconds) * 1e-3;
+    steps.push_back(std::move(step));
+  }
+  return steps.dump();
+}
+
 DeviceFacts GpuDevice::facts() const {
   DeviceFacts facts;
   facts.Kind = Backend->kind();
@@ -267,6 +291,8 @@ DeviceFacts GpuDevice::facts() const {
     facts.Steps[int(phase)] = Times[phase].Steps;
   if (Options.Profile)
     facts.KernelsJson = kernelsJson();
+  if (Options.StepTimes)
+    facts.StepsJson = stepsJson();
   GpuMeterInput input{Code, Schedule, Times};
   facts.MeterJson = Backend->meterJson(input);
   facts.MeterTable = Backend->meterTable(input);

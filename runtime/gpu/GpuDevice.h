@@ -7,6 +7,7 @@
 #include "runtime/gpu/GpuBackend.h"
 #include "runtime/gpu/GpuLayout.h"
 
+#include <chrono>
 #include <map>
 #include <memory>
 
@@ -46,12 +47,19 @@ private:
     int64_t Calls = 0;
     int64_t Nanoseconds = 0;
   };
+  struct StepRecord {
+    Phase In;
+    int64_t Rows;
+    int64_t Nanoseconds; // by the device's clock
+    std::chrono::steady_clock::time_point Begin, End;
+  };
   bool allocate(std::string &error);
   bool placeWeights(const uint8_t *weights, std::string &error);
   bool prepareKernels(std::string &error);
   bool poisonWorkspace(std::string &error);
   void chargeTimes(Phase phase, size_t choosing, const GpuTimes &times);
   std::string kernelsJson() const;
+  std::string stepsJson() const;
 
   const KvcDeviceCode &Code;
   std::unique_ptr<GpuBackend> Backend;
@@ -77,6 +85,7 @@ private:
   int64_t StepNanoseconds[2] = {0, 0};
   bool HasClock = true;
   std::map<std::string, KernelRecord> KernelTimes[2]; // by phase
+  std::vector<StepRecord> StepTimes;
 };
 
 } // namespace kvc
