@@ -1,5 +1,6 @@
 //===- PlanTable.cpp - A plan for so many sequences and positions ---------===//
 #include "codegen/emit/SchedulePlan.h"
+#include "codegen/emit/TimeModel.h"
 
 #include "llvm/Support/Format.h"
 
@@ -21,14 +22,18 @@ struct StepWork {
 /// One kernel's or one phase's step. Real numbers: products of large requests
 /// pass 2^63.
 struct StepCost {
+  double launches = 0;
   double weightBytes = 0;
   double valueBytes = 0;
   double kvBytes = 0;
   double flops = 0;
+  double seconds = 0; // predicted
 
   double bytes() const { return weightBytes + valueBytes + kvBytes; }
   double intensity() const { return bytes() > 0 ? flops / bytes() : 0; }
   void add(const StepCost &other) {
+    launches += other.launches;
+    seconds += other.seconds;
     weightBytes += other.weightBytes;
     valueBytes += other.valueBytes;
     kvBytes += other.kvBytes;
@@ -38,8 +43,8 @@ struct StepCost {
 
 } // namespace
 
-/// Rows of a prompt that read K and V together.
-static constexpr int64_t TileRows = 16;
+/// More rows than this run a GPU's prologues as kernels of their own.
+static constexpr double MostStagedRows = 8;
 
 static PlanRequest completed(const SchedulePlan &plan, PlanRequest request) {
   if (request.context == 0)
@@ -48,7 +53,8 @@ static PlanRequest completed(const SchedulePlan &plan, PlanRequest request) {
   return request;
 }
 
-static StepWork workOf(Phase phase, const PlanRequest &request) {
+static StepWork workOf(const SchedulePlan &plan, Phase phase,
+                       const PlanRequest &request) {
   StepWork work;
   double batch = static_cast<double>(request.batch);
   if (phase == Phase::Decode) {
@@ -61,14 +67,22 @@ static StepWork workOf(Phase phase, const PlanRequest &request) {
   work.rows = batch * prompt;
   work.outputs = batch;
   work.rowPositions = batch * prompt * (prompt + 1) / 2;
-  for (int64_t row = 0; row < request.prompt; row += TileRows)
+  for (int64_t row = 0; row < request.prompt; row += plan.tileRows)
     work.tilePositions +=
-        batch * static_cast<double>(std::min(row + TileRows, request.prompt));
+        batch *
+        static_cast<double>(std::min(row + plan.tileRows, request.prompt));
   return work;
 }
 
-static StepCost costOf(const KernelCost &kernel, const StepWork &work) {
+static StepCost costOf(const KernelCost &kernel, const StepWork &work,
+                       const Gpu *gpu) {
   StepCost cost;
+  // The head's prologue runs on output rows, every other on rows.
+  double staged = kernel.bytesPerRow > 0 && kernel.flopsPerOutput > 0
+                      ? work.outputs
+                      : work.rows;
+  cost.launches = static_cast<double>(kernel.runs) *
+                  (kernel.staged && staged > MostStagedRows ? 2 : 1);
   cost.weightBytes = static_cast<double>(kernel.weightBytes);
   cost.valueBytes = static_cast<double>(kernel.bytesPerRow) * work.rows +
                     static_cast<double>(kernel.bytesPerOutput) * work.outputs;
@@ -77,6 +91,19 @@ static StepCost costOf(const KernelCost &kernel, const StepWork &work) {
   cost.flops = static_cast<double>(kernel.flopsPerRow) * work.rows +
                static_cast<double>(kernel.flopsPerOutput) * work.outputs +
                static_cast<double>(kernel.flopsPerPosition) * work.rowPositions;
+  if (gpu)
+    cost.seconds =
+        predictSeconds(*gpu, cost.launches, cost.bytes(), cost.flops);
+  return cost;
+}
+
+/// What follows a step on a GPU: each output's token is chosen from its logits.
+static StepCost chooseCost(const SchedulePlan &plan, const StepWork &work,
+                           const Gpu &gpu) {
+  StepCost cost;
+  cost.launches = 1;
+  cost.valueBytes = static_cast<double>(plan.vocab) * 4 * work.outputs;
+  cost.seconds = predictSeconds(gpu, cost.launches, cost.bytes(), 0);
   return cost;
 }
 
@@ -105,17 +132,46 @@ static std::string grouped(double value) {
 }
 
 static void printRow(llvm::raw_ostream &os, StringRef name, StringRef runs,
-                     const StepCost &cost) {
+                     const StepCost &cost, const Gpu *gpu) {
   os << llvm::format(
-      "  %-14s %5s %20s %18s %18s %22s %10.2f\n", name.str().c_str(),
+      "  %-14s %5s %20s %18s %18s %22s %10.2f", name.str().c_str(),
       runs.str().c_str(), grouped(cost.weightBytes).c_str(),
       grouped(cost.valueBytes).c_str(), grouped(cost.kvBytes).c_str(),
       grouped(cost.flops).c_str(), cost.intensity());
+  if (gpu)
+    os << llvm::format(" %12.1f", cost.seconds * 1e6);
+  os << "\n";
+}
+
+namespace {
+/// A phase's kernels, in order, and their sum.
+struct PhaseCost {
+  std::vector<std::pair<std::string, StepCost>> kernels;
+  std::vector<int64_t> runs;
+  StepCost total;
+};
+} // namespace
+
+static PhaseCost phaseCost(const SchedulePlan &plan, Phase phase,
+                           const PlanRequest &request, const Gpu *gpu) {
+  StepWork work = workOf(plan, phase, request);
+  PhaseCost result;
+  auto add = [&](const std::string &name, int64_t runs, const StepCost &cost) {
+    result.kernels.push_back({name, cost});
+    result.runs.push_back(runs);
+    result.total.add(cost);
+  };
+  for (const KernelCost &kernel : plan.kernels)
+    if (kernel.phase == phase)
+      add(kernel.name, kernel.runs, costOf(kernel, work, gpu));
+  if (gpu)
+    add("choose", 1, chooseCost(plan, work, *gpu));
+  return result;
 }
 
 static void printPhase(const SchedulePlan &plan, Phase phase,
-                       const PlanRequest &request, llvm::raw_ostream &os) {
-  StepWork work = workOf(phase, request);
+                       const PlanRequest &request, const Gpu *gpu,
+                       llvm::raw_ostream &os) {
   os << "\n"
      << (phase == Phase::Decode ? "decode: one token for each of "
                                 : "prefill: a prompt for each of ")
@@ -124,18 +180,53 @@ static void printPhase(const SchedulePlan &plan, Phase phase,
      << grouped(static_cast<double>(phase == Phase::Decode ? request.context
                                                            : request.prompt))
      << (phase == Phase::Decode ? " positions each\n" : " tokens each\n");
-  os << llvm::format("  %-14s %5s %20s %18s %18s %22s %10s\n", "kernel", "runs",
+  os << llvm::format("  %-14s %5s %20s %18s %18s %22s %10s", "kernel", "runs",
                      "weight bytes", "value bytes", "KV bytes", "FLOPs",
                      "FLOPs/byte");
-  StepCost total;
-  for (const KernelCost &kernel : plan.kernels) {
-    if (kernel.phase != phase)
-      continue;
-    StepCost cost = costOf(kernel, work);
-    total.add(cost);
-    printRow(os, kernel.name, std::to_string(kernel.runs), cost);
+  if (gpu)
+    os << llvm::format(" %12s", "predicted us");
+  os << "\n";
+  PhaseCost cost = phaseCost(plan, phase, request, gpu);
+  for (auto [kernel, runs] : llvm::zip_equal(cost.kernels, cost.runs))
+    printRow(os, kernel.first, std::to_string(runs), kernel.second, gpu);
+  printRow(os, "total", "", cost.total, gpu);
+}
+
+/// Batches whose decode steps are compared.
+static constexpr int64_t Batches[] = {1, 8, 64};
+
+/// What to expect of the GPU: steps of several batches, and the constants.
+static void printPrediction(const SchedulePlan &plan, PlanRequest request,
+                            const Gpu &gpu, llvm::raw_ostream &os) {
+  os << "\npredicted on " << gpu.name << ": the slower of bytes and FLOPs, and "
+     << "the gaps between kernels\n";
+  os << llvm::format("  memory  %.2f TB/s: %s\n",
+                     gpu.bytesPerSecond.value / 1e12,
+                     gpu.bytesPerSecond.source);
+  os << llvm::format("  bf16    %.0f TFLOP/s: %s\n",
+                     gpu.flopsPerSecond.value / 1e12,
+                     gpu.flopsPerSecond.source);
+  os << llvm::format("  gap     %.1f us: %s\n", gpu.launchGap.value * 1e6,
+                     gpu.launchGap.source);
+  for (int64_t batch : Batches) {
+    request.batch = batch;
+    StepCost step = phaseCost(plan, Phase::Decode, request, &gpu).total;
+    os << llvm::format("  decode of %2d at %s positions: %10.1f us a step, "
+                       "%10.1f tokens/s, %4.0f launches\n",
+                       static_cast<int>(batch),
+                       grouped(static_cast<double>(request.context)).c_str(),
+                       step.seconds * 1e6,
+                       static_cast<double>(batch) / step.seconds,
+                       step.launches);
   }
-  printRow(os, "total", "", total);
+  request.batch = 1;
+  StepCost prompt = phaseCost(plan, Phase::Prefill, request, &gpu).total;
+  os << llvm::format("  prefill of %s tokens: %10.1f us, %10.1f tokens/s, "
+                     "%6.1f TFLOP/s\n",
+                     grouped(static_cast<double>(request.prompt)).c_str(),
+                     prompt.seconds * 1e6,
+                     static_cast<double>(request.prompt) / prompt.seconds,
+                     prompt.flops / prompt.seconds / 1e12);
 }
 
 void kvc::printPlan(const SchedulePlan &plan, PlanRequest request,
@@ -161,15 +252,18 @@ void kvc::printPlan(const SchedulePlan &plan, PlanRequest request,
        << " bytes for " << grouped(static_cast<double>(batch))
        << (batch == 1 ? " sequence" : " sequences") << " of "
        << grouped(static_cast<double>(context)) << " tokens\n";
-  StepWork prefill = workOf(Phase::Prefill, request);
+  StepWork prefill = workOf(plan, Phase::Prefill, request);
   os << "workspace  " << grouped(static_cast<double>(plan.rowsBytes))
      << " bytes a row, " << grouped(static_cast<double>(plan.outputsBytes))
      << " an output, " << grouped(static_cast<double>(plan.workerBytes))
      << " a row and worker; "
      << grouped(workspaceBytes(plan, prefill.rows, prefill.outputs, 1))
      << " bytes for the prefill below and one worker, logits included\n";
-  printPhase(plan, Phase::Prefill, request, os);
-  printPhase(plan, Phase::Decode, request, os);
+  const Gpu *gpu = findGpu(request.gpu);
+  printPhase(plan, Phase::Prefill, request, gpu, os);
+  printPhase(plan, Phase::Decode, request, gpu, os);
+  if (gpu)
+    printPrediction(plan, request, *gpu, os);
 }
 
 /// A whole number where it fits one.
@@ -183,7 +277,7 @@ std::string kvc::requestJson(const SchedulePlan &plan, PlanRequest request) {
   using json = nlohmann::ordered_json;
   request = completed(plan, request);
   json root = json::parse(planJson(plan), nullptr, /*allow_exceptions=*/false);
-  StepWork prefill = workOf(Phase::Prefill, request);
+  StepWork prefill = workOf(plan, Phase::Prefill, request);
   json spelled = {
       {"batch", request.batch},
       {"ctx", request.context},
@@ -192,27 +286,36 @@ std::string kvc::requestJson(const SchedulePlan &plan, PlanRequest request) {
       {"kv_bytes", number(kvBytes(plan, request.batch, request.context))},
       {"workspace_bytes",
        number(workspaceBytes(plan, prefill.rows, prefill.outputs, 1))}};
-  for (Phase phase : {Phase::Prefill, Phase::Decode}) {
-    StepWork work = workOf(phase, request);
-    StepCost total;
-    json kernels = json::array();
-    auto entry = [](StringRef name, const StepCost &cost) {
-      return json{{"name", name.str()},
-                  {"weight_bytes", number(cost.weightBytes)},
-                  {"value_bytes", number(cost.valueBytes)},
-                  {"kv_bytes", number(cost.kvBytes)},
-                  {"flops", number(cost.flops)},
-                  {"flops_per_byte", cost.intensity()}};
+  const Gpu *gpu = findGpu(request.gpu);
+  if (gpu) {
+    auto constant = [](const GpuConstant &known) {
+      return json{{"value", known.value}, {"source", known.source}};
     };
-    for (const KernelCost &kernel : plan.kernels) {
-      if (kernel.phase != phase)
-        continue;
-      StepCost cost = costOf(kernel, work);
-      total.add(cost);
-      kernels.push_back(entry(kernel.name, cost));
+    spelled["gpu"] = {{"name", gpu->name},
+                      {"bytes_per_second", constant(gpu->bytesPerSecond)},
+                      {"flops_per_second", constant(gpu->flopsPerSecond)},
+                      {"launch_gap_seconds", constant(gpu->launchGap)}};
+  }
+  auto entry = [&](StringRef name, const StepCost &cost) {
+    json made = {{"name", name.str()},
+                 {"weight_bytes", number(cost.weightBytes)},
+                 {"value_bytes", number(cost.valueBytes)},
+                 {"kv_bytes", number(cost.kvBytes)},
+                 {"flops", number(cost.flops)},
+                 {"flops_per_byte", cost.intensity()}};
+    if (gpu) {
+      made["launches"] = number(cost.launches);
+      made["predicted_us"] = cost.seconds * 1e6;
     }
-    spelled[stringifyPhase(phase).str()] = {{"kernels", kernels},
-                                            {"total", entry("total", total)}};
+    return made;
+  };
+  for (Phase phase : {Phase::Prefill, Phase::Decode}) {
+    PhaseCost cost = phaseCost(plan, phase, request, gpu);
+    json kernels = json::array();
+    for (const auto &[name, kernel] : cost.kernels)
+      kernels.push_back(entry(name, kernel));
+    spelled[stringifyPhase(phase).str()] = {
+        {"kernels", kernels}, {"total", entry("total", cost.total)}};
   }
   root["request"] = std::move(spelled);
   return root.dump(2, ' ', /*ensure_ascii=*/true,

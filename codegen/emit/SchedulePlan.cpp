@@ -1,6 +1,7 @@
 //===- SchedulePlan.cpp - Counts a schedule's bytes and operations --------===//
 #include "codegen/emit/SchedulePlan.h"
 #include "dialect/PackedWeights.h"
+#include "passes/TargetInfo.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -182,13 +183,17 @@ void KernelCounter::count(Operation *op) {
 }
 
 void KernelCounter::run() {
+  cost.staged = !dispatch.getBody().getOps<StageOp>().empty();
   for (Operation &op : dispatch.getBody().front())
     count(&op);
 }
 
 static void collectSlots(ProgramOp program, SchedulePlan &plan) {
+  bool outside =
+      stagesOutsideArenas(program->getParentOfType<ModelOp>().getTargetAttr());
   auto add = [&](SlotAttr slot) {
-    if (slot.getSpace() == Space::Logits)
+    if (slot.getSpace() == Space::Logits ||
+        (outside && slot.getSpace() == Space::Worker))
       return;
     for (const WorkspaceSlot &known : plan.slots)
       if (known.space == slot.getSpace() && known.offset == slot.getOffset() &&
@@ -248,12 +253,23 @@ static Error addProgram(ProgramOp program, SchedulePlan &plan) {
   return Error::success();
 }
 
+/// Rows of a tile of a GPU's prefill attention: with the heads that share a key
+/// they fill four tiles of a matrix unit.
+static int64_t cudaTileRows(ModelOp model, int64_t kvHeads) {
+  int64_t heads = kvHeads;
+  model.walk([&](AttentionOp attention) {
+    heads = cast<RankedTensorType>(attention.getType()).getDimSize(1);
+  });
+  return 16 * static_cast<int64_t>(llvm::divideCeil(4, heads / kvHeads));
+}
+
 Expected<SchedulePlan> kvc::makeSchedulePlan(ModelOp model) {
   SchedulePlan plan;
   if (!model.getTarget() || !model.getWeightsBytes())
     return planError(model, "has no packed weights yet, rule: the passes of "
                             "kvc-pipeline come first");
   plan.model = model.getSymName().str();
+  plan.arch = model.getTarget()->getArch().str();
   plan.targetCpu = model.getTarget()->getCpu().str();
   plan.activations = model.getActivations().value_or("f32").str();
   plan.maxContext = static_cast<int64_t>(model.getMaxContext());
@@ -277,6 +293,10 @@ Expected<SchedulePlan> kvc::makeSchedulePlan(ModelOp model) {
   for (auto program : model.getOps<ProgramOp>())
     if (Error error = addProgram(program, plan))
       return std::move(error);
+  if (stagesOutsideArenas(model.getTargetAttr()))
+    plan.workerBytes = 0;
+  if (plan.arch == "cuda")
+    plan.tileRows = cudaTileRows(model, plan.kvHeads);
   plan.vocab = findVocab(model);
   if (plan.kernels.empty() || plan.vocab == 0)
     return planError(model, "has no schedule, rule: kvc-schedule comes first");
@@ -286,6 +306,7 @@ Expected<SchedulePlan> kvc::makeSchedulePlan(ModelOp model) {
 std::string kvc::planJson(const SchedulePlan &plan, int indent) {
   using json = nlohmann::ordered_json;
   json root = {{"model", plan.model},
+               {"target", plan.arch},
                {"target_cpu", plan.targetCpu},
                {"eos", plan.eos},
                {"vocab", plan.vocab},

@@ -30,6 +30,10 @@ struct KernelCost {
   std::string name;
   int64_t runs = 1; // in a step
 
+  /// Has a prologue whose rows go to the anchor: where a step has more than a
+  /// few, a GPU runs it as a kernel of its own.
+  bool staged = false;
+
   int64_t weightBytes = 0;
   int64_t bytesPerRow = 0;
   int64_t bytesPerOutput = 0;
@@ -48,6 +52,7 @@ struct WorkspaceSlot {
 
 struct SchedulePlan {
   std::string model;
+  std::string arch; // "cpu" or "cuda"
   std::string targetCpu;
   std::string activations;
   std::string kvType;
@@ -63,11 +68,12 @@ struct SchedulePlan {
   int64_t split = 0;
   int64_t pageBytes = 0;
   int64_t kvBytesPerToken = 0;
+  int64_t tileRows = 16; // rows of a prompt that read K and V together
 
   int64_t weightsBytes = 0;
   int64_t rowsBytes = 0;    // workspace, a row of a step
   int64_t outputsBytes = 0; // an output row
-  int64_t workerBytes = 0;  // a row and worker
+  int64_t workerBytes = 0;  // a row and worker; 0 where workers stage elsewhere
 
   std::vector<KernelCost> kernels;
   std::vector<WorkspaceSlot> slots;
@@ -84,6 +90,7 @@ struct PlanRequest {
   int64_t batch = 1;    // sequences
   int64_t context = 0;  // positions each may have; 0: the model's
   int64_t prompt = 512; // rows of the prefill, at most the context
+  std::string gpu;      // whose times are predicted; empty: none
 };
 
 /// The plan as a table, or with the request's numbers as JSON.

@@ -116,9 +116,8 @@ Expected<OwningOpRef<ModuleOp>> ModelCompiler::schedule(StringRef path) {
   options.targetCpu = cuda ? choices.chip : choices.targetCpu;
   options.vectorWidth = choices.vectorWidth;
   options.kvType = choices.kvType;
-  options.activations = !choices.activations.empty() ? choices.activations
-                        : cuda                       ? "bf16"
-                                                     : "int8";
+  options.activations = choices.activations;
+  options.ptxVersion = choices.ptxVersion;
   options.ctx = choices.ctx;
   if (Error error = runPasses(**module, [&](OpPassManager &manager) {
         buildPipeline(manager, options);

@@ -184,6 +184,10 @@ std::optional<int> kvc::parseCommandLine(int argc, char **argv,
     app.add_option("--prompt", line.prompt, "Tokens of each prompt")
         ->check(CLI::Range(int64_t(1), Most))
         ->capture_default_str();
+    app.add_option("--gpu", line.gpu,
+                   "cuda: predict times on this GPU (default: the chip's "
+                   "usual one)")
+        ->check(CLI::IsMember({"h200", "h100", "a100"}));
     app.add_flag("--json", line.json, "Machine-readable");
   } else if (command == "bench") {
     line.command = CommandLine::Command::Bench;

@@ -1,5 +1,6 @@
 //===- kvc.cpp - The driver: compile, run, plan, bench --------------------===//
 #include "codegen/emit/SchedulePlan.h"
+#include "codegen/emit/TimeModel.h"
 #include "tools/kvc/Bench.h"
 #include "tools/kvc/Model.h"
 #include "tools/kvc/Options.h"
@@ -64,6 +65,14 @@ static Error plan(const CommandLine &line) {
   request.batch = line.batch;
   request.context = line.choices.ctx;
   request.prompt = line.prompt;
+  request.gpu = line.gpu;
+  if (plan->arch != "cuda" && !line.gpu.empty())
+    return llvm::createStringError("--gpu=" + line.gpu +
+                                   ": times are predicted for target cuda, "
+                                   "found " +
+                                   plan->arch);
+  if (plan->arch == "cuda" && line.gpu.empty())
+    request.gpu = usualGpu(plan->targetCpu).str();
   if (line.json)
     llvm::outs() << requestJson(*plan, request) << "\n";
   else
