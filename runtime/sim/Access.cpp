@@ -184,8 +184,7 @@ bool permitted(Warp &warp, const Inst &inst, uint32_t lane, uint64_t address,
                   "' is read-only");
     return false;
   }
-  if (allocation.Constant != (space == Space::Const) &&
-      space != Space::Generic) {
+  if (allocation.Constant != (space == Space::Const)) {
     warp.fail(inst, lane,
               range("global", address, bytes, mode) + ": '" + allocation.Name +
                   (allocation.Constant ? "' is a .const variable, the "
@@ -414,15 +413,21 @@ Space spaceOf(uint64_t address) {
   return in(SharedWindow)  ? Space::Shared
          : in(LocalWindow) ? Space::Local
          : in(ParamWindow) ? Space::Param
+         : in(ConstWindow) ? Space::Const
                            : Space::Global;
 }
 
 bool access(Warp &warp, const Inst &inst, uint32_t mask, Space space,
             const uint64_t *address, uint32_t bytes, Mode mode,
             uint8_t **host) {
+  uint64_t inside[Lanes];
   switch (space) {
-  case Space::Global:
   case Space::Const:
+    for (uint32_t lane = 0; lane != Lanes; ++lane)
+      inside[lane] = ConstWindow + address[lane];
+    address = inside;
+    [[fallthrough]];
+  case Space::Global:
     return accessGlobal(warp, inst, mask, space, address, bytes, mode, host);
   case Space::Shared:
     return accessShared(warp, inst, mask, address, bytes, mode, host);
@@ -434,12 +439,12 @@ bool access(Warp &warp, const Inst &inst, uint32_t mask, Space space,
     break;
   }
   // One request for each space that lanes point into.
-  uint64_t inside[Lanes];
   while (mask) {
     Space where = spaceOf(address[firstLane(mask)]);
     uint64_t window = where == Space::Shared  ? SharedWindow
                       : where == Space::Local ? LocalWindow
                       : where == Space::Param ? ParamWindow
+                      : where == Space::Const ? ConstWindow
                                               : 0;
     uint32_t same = 0;
     forLanes(mask, [&](uint32_t lane) {
@@ -449,11 +454,7 @@ bool access(Warp &warp, const Inst &inst, uint32_t mask, Space space,
       }
     });
     uint8_t *part[Lanes];
-    // Generic for global: .const variables may be read through it.
-    bool ok = where == Space::Global
-                  ? accessGlobal(warp, inst, same, Space::Generic, inside,
-                                 bytes, mode, part)
-                  : access(warp, inst, same, where, inside, bytes, mode, part);
+    bool ok = access(warp, inst, same, where, inside, bytes, mode, part);
     if (!ok)
       return false;
     forLanes(same, [&](uint32_t lane) { host[lane] = part[lane]; });

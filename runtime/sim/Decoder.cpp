@@ -422,8 +422,8 @@ void Decoder::address(size_t k, unsigned slot, Space space) {
     return;
   }
   unsigned bytes = bytesOf(reg->Is);
-  if (bytes != 8 && (bytes != 4 || space == Space::Generic ||
-                     space == Space::Global || space == Space::Const)) {
+  if (bytes != 8 &&
+      (bytes != 4 || space == Space::Generic || space == Space::Global)) {
     fail("the address " + quoted(place.Text) + " has " +
          std::to_string(8 * bytes) + " bits");
     return;

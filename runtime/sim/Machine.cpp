@@ -211,13 +211,12 @@ bool Machine::State::load(const Program &program, std::string &error) {
     if (variable.Where != Space::Global && !constant)
       continue;
     Allocation *allocation =
-        Memory.allocate(variable.Name, variable.Bytes, constant);
+        Memory.allocate(variable.Name, variable.Bytes, constant, constant);
     if (!allocation) {
       error = "variable '" + variable.Name + "': no memory for its " +
               std::to_string(variable.Bytes) + " bytes";
       return false;
     }
-    allocation->Constant = constant;
     addresses[i] = allocation->Base;
     // PTX: variables without an initialiser are zero.
     Memory.fill(allocation->Base, 0, variable.Bytes);
@@ -236,6 +235,8 @@ bool Machine::State::load(const Program &program, std::string &error) {
         return false;
       }
       value += uint64_t(entry.Addend);
+      if (!entry.Generic && program.Variables[it->second].Where == Space::Const)
+        value -= ConstWindow;
       Memory.write(addresses[i] + entry.Offset, &value, sizeof(value));
     }
   Loaded.emplace(program.Id, std::move(addresses));
@@ -309,6 +310,8 @@ bool Machine::State::resolve(Launch &launch, std::string &error) {
       value += global ? addresses[constant.Symbol] : placed[constant.Symbol];
       if (constant.Address == Space::Generic && !global)
         value += where == Space::Shared ? SharedWindow : LocalWindow;
+      else if (constant.Address != Space::Generic && where == Space::Const)
+        value -= ConstWindow;
     }
     launch.Constants.push_back(value);
   }

@@ -36,23 +36,31 @@ void AddressSpace::release(Allocation &allocation) {
   allocation.Host = allocation.Written = nullptr;
 }
 
-Allocation *AddressSpace::insert(const std::string &name, uint64_t bytes) {
+Allocation *AddressSpace::insert(const std::string &name, uint64_t bytes,
+                                 bool constant) {
   auto allocation = std::make_unique<Allocation>();
   allocation->Name = name;
-  allocation->Base = Next;
+  uint64_t &next = constant ? NextConst : Next;
+  allocation->Base = next;
+  allocation->Constant = constant;
   allocation->Bytes = bytes;
   allocation->Index = uint32_t(Names.size());
   Names.push_back(name);
   // Addresses are never used again: a freed allocation's stay invalid. The gap
   // is larger than any offset an instruction's immediate is likely to have.
   constexpr uint64_t unit = 512, gap = uint64_t(1) << 20;
-  Next += (bytes + unit - 1) / unit * unit + gap;
-  Sorted.push_back(std::move(allocation));
-  return Sorted.back().get();
+  next += (bytes + unit - 1) / unit * unit + gap;
+  Allocation *result = allocation.get();
+  Sorted.insert(std::upper_bound(Sorted.begin(), Sorted.end(), result->Base,
+                                 [](uint64_t base, const auto &entry) {
+                                   return base < entry->Base;
+                                 }),
+                std::move(allocation));
+  return result;
 }
 
 Allocation *AddressSpace::allocate(const std::string &name, uint64_t bytes,
-                                   bool readOnly) {
+                                   bool readOnly, bool constant) {
   uint8_t *host = pages(bytes);
   uint8_t *written = pages(bytes);
   if (!host || !written) {
@@ -60,7 +68,7 @@ Allocation *AddressSpace::allocate(const std::string &name, uint64_t bytes,
     unmap(written, bytes);
     return nullptr;
   }
-  Allocation *allocation = insert(name, bytes);
+  Allocation *allocation = insert(name, bytes, constant);
   allocation->Host = host;
   allocation->Written = written;
   allocation->ReadOnly = readOnly;
@@ -69,7 +77,7 @@ Allocation *AddressSpace::allocate(const std::string &name, uint64_t bytes,
 
 Allocation *AddressSpace::adopt(const std::string &name, const void *data,
                                 uint64_t bytes) {
-  Allocation *allocation = insert(name, bytes);
+  Allocation *allocation = insert(name, bytes, /*constant=*/false);
   // Never written: stores to read-only allocations are refused.
   allocation->Host = static_cast<uint8_t *>(const_cast<void *>(data));
   allocation->ReadOnly = true;

@@ -10,10 +10,12 @@
 
 namespace kvc::sim {
 
-// Windows of the generic address space. Whatever is in none is global.
+// Windows of the generic address space. Whatever is in none is global. A
+// space's own addresses count from its window's begin, and fit 32 bits.
 constexpr uint64_t SharedWindow = uint64_t(0x1000) << 32;
 constexpr uint64_t LocalWindow = uint64_t(0x2000) << 32;
 constexpr uint64_t ParamWindow = uint64_t(0x3000) << 32;
+constexpr uint64_t ConstWindow = uint64_t(0x4000) << 32;
 constexpr uint64_t WindowBytes = uint64_t(1) << 32;
 constexpr uint64_t GlobalBase = uint64_t(0x7000) << 32;
 
@@ -42,7 +44,8 @@ public:
   ~AddressSpace();
 
   /// Null where the host has no memory.
-  Allocation *allocate(const std::string &name, uint64_t bytes, bool readOnly);
+  Allocation *allocate(const std::string &name, uint64_t bytes, bool readOnly,
+                       bool constant = false);
   Allocation *adopt(const std::string &name, const void *data, uint64_t bytes);
   bool free(uint64_t address);
 
@@ -61,14 +64,14 @@ public:
   const std::vector<std::string> &names() const { return Names; }
 
 private:
-  Allocation *insert(const std::string &name, uint64_t bytes);
+  Allocation *insert(const std::string &name, uint64_t bytes, bool constant);
   static bool markWritten(Allocation &allocation, uint64_t offset,
                           uint64_t bytes);
   static void release(Allocation &allocation);
 
   std::vector<std::unique_ptr<Allocation>> Sorted; // by Base
   std::vector<std::string> Names;
-  uint64_t Next = GlobalBase;
+  uint64_t Next = GlobalBase, NextConst = ConstWindow;
 };
 
 } // namespace kvc::sim

@@ -368,6 +368,7 @@ uint64_t windowOf(Space space) {
   return space == Space::Shared  ? SharedWindow
          : space == Space::Local ? LocalWindow
          : space == Space::Param ? ParamWindow
+         : space == Space::Const ? ConstWindow
                                  : 0;
 }
 
@@ -523,8 +524,8 @@ bool decodeCvta(Decoder &d) {
 
 bool decodeIsspacep(Decoder &d) {
   d.I.Where = d.takeSpace();
-  if (d.I.Where == Space::Generic || d.I.Where == Space::Const)
-    return d.fail("the space is missing or not known");
+  if (d.I.Where == Space::Generic)
+    return d.fail("the space is missing");
   if (!d.expect(2))
     return false;
   d.I.Op[0] = d.dstPredicate(d.operand(0));
