@@ -57,13 +57,11 @@ static void requireMultiple(int &width, int64_t count) {
 int RowEmitter::widthOf(ArrayRef<Operation *> ops) {
   int width = 4;
   auto include = [&](Type type) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor)
-      return;
     // Heads are stored apart in the cache: a window is of one head.
-    for (int64_t size : tensor.getShape().drop_front())
-      if (!ShapedType::isDynamic(size) && &size == &tensor.getShape().back())
-        requireMultiple(width, size);
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (tensor && tensor.getRank() > 1 &&
+        !ShapedType::isDynamic(tensor.getShape().back()))
+      requireMultiple(width, tensor.getShape().back());
   };
   for (Operation *op : ops) {
     for (Type type : op->getOperandTypes())
