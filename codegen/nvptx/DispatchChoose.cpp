@@ -39,8 +39,8 @@ static Value largestPair(KernelContext &k, Value pair, Value space) {
     pair = larger(pair,
                   e.bitOr(e.shl(e.zext(high, e.i64), 32), e.zext(low, e.i64)));
   }
-  e.ifThen(e.equal(e.lane(), 0),
-           [&] { e.store(pair, e.at(space, e.mul(e.warp(), 8)), 8); });
+  Value own = e.at(space, e.mul(e.warp(), 8));
+  e.ifThen(e.equal(e.lane(), 0), [&] { e.store(pair, own, 8); });
   e.barrier();
   for (int warp = 1; warp < Threads / 32; ++warp)
     pair = larger(pair, e.load(e.i64, e.at(space, warp * 8), 8));

@@ -32,8 +32,8 @@ static RowEmitter::Norm emitNorm(KernelContext &k, RowEmitter &rows, Value row,
     });
     // Sums of before have been read.
     e.barrier();
-    e.ifThen(e.equal(e.lane(), 0),
-             [&] { e.store(sum, e.at(sliceSums, e.mul(e.warp(), 4)), 4); });
+    Value own = e.at(sliceSums, e.mul(e.warp(), 4));
+    e.ifThen(e.equal(e.lane(), 0), [&] { e.store(sum, own, 4); });
     e.barrier();
     return normTotal(e, sliceSums);
   };
