@@ -298,7 +298,7 @@ TEST(SimInteger, Setp) {
 TEST(SimInteger, Lop3) {
   std::vector<Values> v = tuples(3, {0, 0xFFFFFFFF, 0xAAAAAAAA}, 200, 32, 26);
   std::vector<Input> inputs = {{32, v[0]}, {32, v[1]}, {32, v[2]}};
-  for (unsigned table = 0; table != 256; table += table < 8 ? 1 : 7) {
+  for (unsigned table = 0; table < 256; table += table < 8 ? 1 : 7) {
     Values got = evaluate1(
         "lop3.b32 o0, i0, i1, i2, " + std::to_string(table) + ";", inputs);
     expectAll("lop3 " + std::to_string(table), inputs, got, [&](size_t i) {
