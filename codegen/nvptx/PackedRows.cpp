@@ -1,6 +1,6 @@
 //===- PackedRows.cpp - Single values of packed matrices ------------------===//
 #include "codegen/nvptx/PackedRows.h"
-#include "codegen/formats/Tiles.h"
+#include "dialect/PackedWeights.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -9,11 +9,7 @@ using namespace kvc;
 using namespace kvc::nvptx;
 
 static TilesLayout layoutOf(WeightOp weight) {
-  WeightType type = weight.getWeightType();
-  TilesAttr tiles = cast<TilesAttr>(type.getLayout());
-  return tilesLayout(static_cast<Format>(weight.getSlice(0).getFormat()),
-                     type.getRows(), type.getColumns(), tiles.getUnit(),
-                     tiles.getPair(), static_cast<int>(tiles.getSplits()));
+  return tilesOf(weight.getWeightType(), weight.getSlice(0).getFormat());
 }
 
 std::string kvc::nvptx::packedValuesError(ProgramOp program,
