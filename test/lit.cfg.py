@@ -19,7 +19,7 @@ config.environment["PYTHONPATH"] = os.path.join(config.test_source_root, "fronte
 config.environment["PYTHONDONTWRITEBYTECODE"] = "1"
 # The tests of SmolLM2 itself are skipped where KVC_SMOLLM2 names no file;
 # KVC_FULL=1 runs all of the matrix of generated code.
-for name in ("KVC_SMOLLM2", "KVC_FULL", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
+for name in ("KVC_SMOLLM2", "KVC_FULL", "CUDA_HOME", "CUDA_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
@@ -28,6 +28,17 @@ config.substitutions.append(("%source", config.kvc_source_dir))
 
 # REQUIRES: kvc-opt, kvc-translate, kvc; sanitized when built with sanitizers.
 config.available_features.update(config.kvc_tools)
+# The checks of machine code for GPUs. scripts/setup sees to it that ptxas is there.
+for folder in os.environ["PATH"].split(os.path.pathsep) + [
+    os.path.join(os.environ.get(name) or "/nonexistent", "bin") for name in ("CUDA_HOME", "CUDA_PATH")
+] + [os.path.join(config.kvc_source_dir, ".cache", "ptxas", "bin"), "/usr/local/cuda/bin"]:
+    ptxas = os.path.join(folder, "ptxas")
+    if os.access(ptxas, os.X_OK):
+        config.available_features.add("ptxas")
+        config.substitutions.append(("%ptxas", ptxas))
+        break
+else:
+    lit_config.warning("no ptxas is found: scripts/ptxas obtains it; tests of machine code are left out")
 if config.sanitize:
     config.available_features.add("sanitized")
 if os.geteuid() == 0:

@@ -163,15 +163,18 @@ bool SimBackend::fill(GpuAddress to, uint8_t value, int64_t bytes,
 // Bytes that nobody has written stay so in the copy: a page is rarely full.
 bool SimBackend::copy(GpuAddress to, GpuAddress from, int64_t bytes,
                       std::string &error) {
-  constexpr int64_t piece = 16;
-  uint8_t buffer[piece];
-  for (int64_t at = 0; at < bytes; at += piece) {
-    uint64_t count = uint64_t(std::min(piece, bytes - at));
-    if (!Machine.initialised(from + GpuAddress(at), count))
-      continue;
-    if (!Machine.read(from + GpuAddress(at), buffer, count) ||
-        !Machine.write(to + GpuAddress(at), buffer, count))
+  constexpr int64_t whole = 64;
+  uint8_t buffer[whole];
+  for (int64_t at = 0; at < bytes;) {
+    int64_t count = std::min(whole, bytes - at);
+    if (!Machine.initialised(from + GpuAddress(at), uint64_t(count)))
+      count = 1;
+    bool written = Machine.initialised(from + GpuAddress(at), uint64_t(count));
+    if (written &&
+        (!Machine.read(from + GpuAddress(at), buffer, uint64_t(count)) ||
+         !Machine.write(to + GpuAddress(at), buffer, uint64_t(count))))
       return outside(to, bytes, error);
+    at += count;
   }
   return true;
 }

@@ -11,6 +11,9 @@ namespace kvc::fake {
 /// Launch lists whose kernels are named below. `create` is left null.
 KvcDeviceCode gpuCode();
 
+/// The same kernels in PTX.
+const std::string &gpuPtx();
+
 /// The fake program with that code instead of its functions.
 KvcProgramInfo gpuProgram(const KvcDeviceCode &code);
 

@@ -12,7 +12,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 using namespace kvc;
 
@@ -24,7 +26,7 @@ struct FakeCuda {
   ~FakeCuda() { unsetenv("FAKE_CUDA"); }
 };
 
-/// A run of the fake program on the fake GPU.
+/// A run of the fake program on the fake GPU, or in the PTX interpreter.
 struct GpuJob {
   explicit GpuJob(std::vector<std::vector<int32_t>> prompts, int64_t fresh = 12)
       : Code(fake::gpuCode()), Program(fake::gpuProgram(Code)) {
@@ -36,8 +38,13 @@ struct GpuJob {
   }
 
   bool load() {
+    if (Options.Simulate) {
+      Code.ptx = fake::gpuPtx().c_str();
+      Code.ptx_bytes = int64_t(fake::gpuPtx().size());
+    }
     std::unique_ptr<GpuBackend> backend =
-        createCudaBackend(Code, Options, Error);
+        Options.Simulate ? createSimBackend(Code, Options, Error)
+                         : createCudaBackend(Code, Options, Error);
     if (!backend)
       return false;
     Engine::Limits limits =
@@ -423,4 +430,100 @@ TEST(RuntimeGpu, RandomWeightsDependOnTheirPlace) {
   program.weights_bytes = 5010239;
   EXPECT_FALSE(checkRandomRanges(program, error));
   EXPECT_NE(error.find("random range 4 has 1024 bytes"), std::string::npos);
+}
+
+//===----------------------------------------------------------------------===//
+// The PTX interpreter as a device
+//===----------------------------------------------------------------------===//
+
+TEST(RuntimeSim, RunsThePtxOfAProgram) {
+  std::vector<std::vector<int32_t>> prompts = {First, Second};
+  for (int i = 0; i != 9; ++i)
+    prompts.push_back({int32_t(i), 2, int32_t(i)});
+  for (uint64_t seed : {0, 7})
+    for (bool checks : {true, false}) {
+      GpuJob job(prompts);
+      job.Options.Simulate = true;
+      job.Options.SimSeed = seed;
+      job.Options.SimChecks = checks;
+      job.Options.Poison = seed != 0;
+      ASSERT_TRUE(job.run()) << job.Error;
+      for (size_t i = 0; i != prompts.size(); ++i)
+        EXPECT_EQ(job.Completions[i].Ids, fake::continuation(prompts[i], 12));
+    }
+}
+
+TEST(RuntimeSim, PagesKeepWhatWasWritten) {
+  GpuJob job({First});
+  job.Options.Simulate = true;
+  ASSERT_TRUE(job.load()) << job.Error;
+  Engine &engine = *job.Model;
+  int32_t sequence = engine.sequences().add();
+  std::vector<float> result;
+  auto feed = [&](int32_t to, std::vector<int32_t> tokens) {
+    return engine.prefill(
+        {{to, tokens.data(), int64_t(tokens.size())}},
+        [&](size_t, int64_t, const StepOutput &output) {
+          const float *logits = output.logits(job.Error);
+          result.assign(logits, logits + fake::Vocab);
+          return true;
+        },
+        job.Error);
+  };
+  ASSERT_TRUE(feed(sequence, {1, 2, 3, 4, 5})) << job.Error;
+  int32_t other = engine.sequences().fork(sequence);
+  ASSERT_TRUE(feed(other, {6})) << job.Error;
+  EXPECT_EQ(result, fake::logits({1, 2, 3, 4, 5, 6}));
+  ASSERT_TRUE(feed(sequence, {7})) << job.Error;
+  EXPECT_EQ(result, fake::logits({1, 2, 3, 4, 5, 7}));
+}
+
+TEST(RuntimeSim, MetersKernels) {
+  GpuJob job({First});
+  job.Options.Simulate = true;
+  job.Options.SimMeter = true;
+  ASSERT_TRUE(job.run()) << job.Error;
+  DeviceFacts facts = job.Model->device().facts();
+  EXPECT_EQ(facts.Kind, "sim");
+  auto meter = nlohmann::json::parse(facts.MeterJson);
+  int64_t steps = facts.Steps[0] + facts.Steps[1];
+  EXPECT_EQ(meter["kernels"]["append"]["launches"], steps);
+  // An entry of eight bytes for every row.
+  EXPECT_EQ(meter["kernels"]["append"]["store_bytes"],
+            8 * job.Model->projectedRows());
+  EXPECT_EQ(meter["plan"][0]["plan_bytes"], 8.0 * int64_t(First.size()));
+  EXPECT_NE(facts.MeterTable.find("attention"), std::string::npos);
+}
+
+TEST(RuntimeSim, MistakesAreNamed) {
+  struct Case {
+    const char *From, *To, *Message;
+  };
+  std::string ptx = fake::gpuPtx();
+  std::string path = testing::TempDir() + "kvc-mistake.ptx";
+  for (const Case &test : {
+           // A store behind the logits' end, reads of what nobody wrote, and an
+           // instruction that there is not.
+           Case{"mul.lo.u32 %r18, %r12, 37;", "mul.lo.u32 %r18, %r12, 4096;",
+                "kernel 'head'"},
+           Case{"setp.gt.u32 %p2, %r2, %r15;", "setp.gt.u32 %p2, %r2, 30;",
+                "has never been written"},
+           Case{"xor.b64", "xar.b64", "xar"},
+       }) {
+    std::string wrong = ptx;
+    wrong.replace(wrong.find(test.From), strlen(test.From), test.To);
+    std::ofstream(path) << wrong;
+    GpuJob job({First, Second});
+    job.Options.Simulate = true;
+    job.Options.PtxFile = path;
+    EXPECT_FALSE(job.run()) << test.From;
+    EXPECT_NE(job.Error.find(test.Message), std::string::npos) << job.Error;
+    EXPECT_EQ(job.Error.find('\n'), std::string::npos) << job.Error;
+  }
+  std::remove(path.c_str());
+  GpuJob job({First});
+  job.Options.Simulate = true;
+  job.Options.PtxFile = path;
+  EXPECT_FALSE(job.run());
+  EXPECT_EQ(job.Error, path + ": cannot read: No such file or directory");
 }

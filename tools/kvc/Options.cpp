@@ -162,6 +162,9 @@ std::optional<int> kvc::parseCommandLine(int argc, char **argv,
     addContext(app, line.choices,
                "Positions to compile for, instead of the model's");
     app.add_flag("-q,--quiet", line.quiet, "No lines about progress");
+    app.add_flag("--dump-kernels", line.dumpKernels,
+                 "cuda: print each kernel's launches, registers, shared memory "
+                 "and spills, and the plan with the times to expect");
   } else if (command == "run") {
     line.command = CommandLine::Command::Run;
     app.description(

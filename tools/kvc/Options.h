@@ -39,6 +39,7 @@ struct CommandLine {
   std::vector<std::string> programArguments; // run
   int64_t batch = 1;                         // plan
   int64_t prompt = 512;                      // plan
+  bool dumpKernels = false;                  // compile
   std::string gpu;                           // plan; empty: the chip's usual
   std::vector<int64_t> threads;              // bench; empty: the program's own
   int64_t repetitions = 5;                   // bench

@@ -1,4 +1,5 @@
 //===- kvc.cpp - The driver: compile, run, plan, bench --------------------===//
+#include "codegen/emit/KernelTable.h"
 #include "codegen/emit/SchedulePlan.h"
 #include "codegen/emit/TimeModel.h"
 #include "tools/kvc/Bench.h"
@@ -14,16 +15,6 @@
 using namespace kvc;
 using llvm::Error;
 using llvm::Expected;
-
-static Error compile(const CommandLine &line, const char *toolPath) {
-  if (llvm::sys::fs::equivalent(line.model, line.output))
-    return llvm::createStringError(line.output +
-                                   ": is the model itself, rule: a program is "
-                                   "another file");
-  ProgressLines progress(line.quiet);
-  ModelCompiler compiler(line.choices, progress);
-  return compiler.writeProgram(line.model, line.output, toolPath);
-}
 
 /// Becomes the program; returns only where that fails.
 static Error run(const CommandLine &line, const char *toolPath) {
@@ -78,6 +69,40 @@ static Error plan(const CommandLine &line) {
   else
     printPlan(*plan, request, llvm::outs());
   return Error::success();
+}
+
+/// What a program's kernels take on their chip, and what they do.
+static Error dumpKernels(const CommandLine &line) {
+  ProgressLines progress(/*quiet=*/true);
+  ModelCompiler compiler(line.choices, progress);
+  auto module = compiler.schedule(line.model);
+  if (!module)
+    return module.takeError();
+  PtxOptions options;
+  options.ptxVersion = static_cast<int>(line.choices.ptxVersion);
+  Expected<DeviceCode> code = DeviceCode::create(**module, options);
+  if (!code)
+    return code.takeError();
+  if (Error error = printKernelTable(*code, findPtxas(), llvm::outs()))
+    return error;
+  llvm::outs() << "\n";
+  return plan(line);
+}
+
+static Error compile(const CommandLine &line, const char *toolPath) {
+  if (llvm::sys::fs::equivalent(line.model, line.output))
+    return llvm::createStringError(line.output +
+                                   ": is the model itself, rule: a program is "
+                                   "another file");
+  ProgressLines progress(line.quiet);
+  ModelCompiler compiler(line.choices, progress);
+  if (line.dumpKernels && line.choices.target != "cuda")
+    return llvm::createStringError(
+        "--dump-kernels: rule: the target is cuda, found " +
+        line.choices.target);
+  if (Error error = compiler.writeProgram(line.model, line.output, toolPath))
+    return error;
+  return line.dumpKernels ? dumpKernels(line) : Error::success();
 }
 
 static Error bench(const CommandLine &line, const char *toolPath) {
