@@ -61,44 +61,79 @@ struct Values {
 };
 } // namespace
 
-// Four bytes of a range, those of word `word` of the arena.
-static uint32_t wordOf(const Values &values, int64_t kind, int64_t word) {
-  uint64_t random = hash(uint64_t(word));
-  uint8_t first = uint8_t(random), second = uint8_t(random >> 8);
-  switch (kind) {
-  case KVC_WEIGHT_F32:
-    return values.F32[first];
-  case KVC_WEIGHT_F16:
-    return values.F16[first] | uint32_t(values.F16[second]) << 16;
-  case KVC_WEIGHT_BF16:
-    return values.Bf16[first] | uint32_t(values.Bf16[second]) << 16;
-  case KVC_WEIGHT_CODES16:
-    // Any two bytes that may be a scale are below 2^-11 as f16.
-    return uint32_t(random) & 0x8FFF8FFF;
-  default:
-    // Any byte that may be an exponent is of 2^-15 to 1.
-    return (uint32_t(random) & 0x0F0F0F0F) | 0x70707070;
+/// What is made at a time: the bytes of one place whose offset it divides.
+static constexpr int64_t GroupBytes = 16;
+
+// The bytes of group number `group` of the arena.
+template <int64_t Kind>
+static void makeGroup(const Values &values, int64_t group, uint8_t *out) {
+  uint64_t random = hash(uint64_t(group) * 2);
+  if constexpr (Kind == KVC_WEIGHT_F32) {
+    uint32_t words[4];
+    for (int i = 0; i != 4; ++i)
+      words[i] = values.F32[random >> 8 * i & 0xFF];
+    std::memcpy(out, words, sizeof(words));
+  } else if constexpr (Kind == KVC_WEIGHT_F16 || Kind == KVC_WEIGHT_BF16) {
+    const uint16_t *table = Kind == KVC_WEIGHT_F16 ? values.F16 : values.Bf16;
+    uint16_t words[8];
+    for (int i = 0; i != 8; ++i)
+      words[i] = table[random >> 8 * i & 0xFF];
+    std::memcpy(out, words, sizeof(words));
+  } else {
+    // Any two bytes that may be a scale are below 2^-11 as f16; any byte that
+    // may be an exponent is of 2^-15 to 1.
+    constexpr bool halves = Kind == KVC_WEIGHT_CODES16;
+    uint64_t mask = halves ? 0x8FFF8FFF8FFF8FFF : 0x0F0F0F0F0F0F0F0F;
+    uint64_t set = halves ? 0 : 0x7070707070707070;
+    uint64_t words[2] = {(random & mask) | set,
+                         (hash(uint64_t(group) * 2 + 1) & mask) | set};
+    std::memcpy(out, words, sizeof(words));
+  }
+}
+
+// Bytes [at, stop) of the arena; `out` is where byte `at` goes.
+template <int64_t Kind>
+static void fillRange(const Values &values, int64_t at, int64_t stop,
+                      uint8_t *out) {
+  while (at < stop) {
+    int64_t group = at / GroupBytes;
+    int64_t first = at % GroupBytes;
+    int64_t count = std::min(GroupBytes - first, stop - at);
+    if (count == GroupBytes) {
+      makeGroup<Kind>(values, group, out);
+    } else {
+      uint8_t whole[GroupBytes];
+      makeGroup<Kind>(values, group, whole);
+      std::memcpy(out, whole + first, size_t(count));
+    }
+    at += count;
+    out += count;
   }
 }
 
 static void fillPart(const KvcProgramInfo &program, const Values &values,
                      int64_t offset, int64_t bytes, uint8_t *out) {
-  std::memset(out, 0, size_t(bytes));
   const KvcWeightRange *ranges = program.random_range;
   const KvcWeightRange *end = ranges + program.random_ranges;
   const KvcWeightRange *range =
       std::partition_point(ranges, end, [&](const KvcWeightRange &each) {
         return each.offset + each.bytes <= offset;
       });
+  int64_t done = offset; // what lies between ranges is zero
   for (; range != end && range->offset < offset + bytes; ++range) {
     int64_t at = std::max(offset, range->offset);
     int64_t stop = std::min(offset + bytes, range->offset + range->bytes);
-    for (; at < stop; at += 4) {
-      uint32_t word = wordOf(values, range->kind, at / 4);
-      std::memcpy(out + (at - offset), &word,
-                  size_t(std::min<int64_t>(4, stop - at)));
-    }
+    std::memset(out + (done - offset), 0, size_t(at - done));
+    auto fill = range->kind == KVC_WEIGHT_F32    ? fillRange<KVC_WEIGHT_F32>
+                : range->kind == KVC_WEIGHT_F16  ? fillRange<KVC_WEIGHT_F16>
+                : range->kind == KVC_WEIGHT_BF16 ? fillRange<KVC_WEIGHT_BF16>
+                : range->kind == KVC_WEIGHT_CODES16
+                    ? fillRange<KVC_WEIGHT_CODES16>
+                    : fillRange<KVC_WEIGHT_CODES8>;
+    fill(values, at, stop, out + (at - offset));
+    done = stop;
   }
+  std::memset(out + (done - offset), 0, size_t(offset + bytes - done));
 }
 
 void fillRandomWeights(const KvcProgramInfo &program, int64_t offset,

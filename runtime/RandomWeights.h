@@ -15,7 +15,7 @@ bool checkRandomRanges(const KvcProgramInfo &program, std::string &error);
 
 /// Writes the arena's bytes [offset, offset + bytes) to `out`, on several
 /// cores. A byte depends on its place alone. Numbers are uniform in [-1/32,
-/// 1/32); bytes outside the ranges are zero. `offset` is a multiple of 4.
+/// 1/32); bytes outside the ranges are zero.
 void fillRandomWeights(const KvcProgramInfo &program, int64_t offset,
                        int64_t bytes, uint8_t *out);
 
