@@ -64,6 +64,9 @@ inline uint32_t encodeMagnitude(double value, Format format, Round round) {
   else
     exponent = 1;
   exponent -= 1023;
+  // e4m3 uses the exponent that is infinity's elsewhere.
+  if (exponent > format.bias() + 1)
+    return format.infinity() + (1u << format.mantissaBits);
   int smallest = 1 - format.bias();
   int unit = std::max(exponent, smallest) - format.mantissaBits;
   int shift = std::min(unit - (exponent - 52), 63);

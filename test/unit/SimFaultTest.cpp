@@ -72,9 +72,11 @@ TEST(SimFault, MissingBarrier) {
 }
 
 TEST(SimFault, WriteAfterReadWithoutBarrier) {
+  // Warp 1 comes last to the barrier and reads; then warp 0 writes.
   std::string start = "st.shared.b32 [a], t; bar.sync 0; xor.b32 b, t, 63;"
-                      "mad.lo.u32 b, b, 4, base; ld.shared.b32 v, [b];";
-  std::string end = "st.shared.b32 [a], v;";
+                      "mad.lo.u32 b, b, 4, base; setp.lt.u32 p, t, 32;"
+                      "@!p ld.shared.b32 v, [b];";
+  std::string end = "@p st.shared.b32 [a], t;";
   EXPECT_EQ(runIt(start + "bar.sync 0;" + end), "");
   expectFault(runIt(start + end), {"race", "may still read"});
 }
@@ -91,8 +93,9 @@ TEST(SimFault, MissingWarpBarrier) {
   expectFault(runIt(start + "shfl.sync.bfly.b32 v, t, 1, 31, -1;" + end),
               {"race"});
   // Half of the warp meets: enough for pairs inside the half, not across.
-  std::string halves = "and.b32 u, t, 16; setp.ne.u32 p, u, 0;"
-                       "selp.b32 u, 0xffff0000, 0xffff, p; bar.warp.sync u;";
+  std::string halves = "and.b32 u, t, 16; setp.ne.u32 p, u, 0; @p bra UPPER;"
+                       "bar.warp.sync 0xffff; bra.uni JOIN;"
+                       "UPPER: bar.warp.sync 0xffff0000; JOIN:";
   EXPECT_EQ(runIt(start + halves + end), "");
   expectFault(runIt(start + halves +
                     "xor.b32 b, t, 16; mad.lo.u32 b, b, 4, base;"

@@ -61,11 +61,11 @@ static void keep(const std::string &text) {
 
 KernelRun::KernelRun(const std::string &text, const std::string &target,
                      const std::string &version) {
-  std::string whole = header(target, version) + text;
-  Code = Module::parse(whole, Error);
+  Text = header(target, version) + text;
+  Code = Module::parse(Text, Error);
   if (!Code)
     return;
-  keep(whole);
+  keep(Text);
   Name = Code->kernels().front()->Name;
 }
 
@@ -73,7 +73,86 @@ uint64_t KernelRun::buffer(const std::string &name, uint64_t bytes,
                            bool readOnly) {
   uint64_t address = Device.allocate(name, bytes, readOnly);
   EXPECT_NE(address, 0u);
+  Buffers.push_back({address, bytes});
   return address;
+}
+
+static const char *recordFolder() {
+  const testing::TestInfo *test =
+      testing::UnitTest::GetInstance()->current_test_info();
+  // Faults are for the simulator alone.
+  if (test && std::string(test->test_suite_name()) == "SimFault")
+    return nullptr;
+  return std::getenv("KVC_SIM_RECORD");
+}
+
+static void appendHex(std::string &text, const uint8_t *bytes, size_t count) {
+  static const char Digits[] = "0123456789abcdef";
+  for (size_t i = 0; i != count; ++i) {
+    text += Digits[bytes[i] >> 4];
+    text += Digits[bytes[i] & 15];
+  }
+}
+
+/// Bytes that were never written count as zero.
+std::string KernelRun::hexOf(uint64_t address, uint64_t bytes) const {
+  std::vector<uint8_t> data(bytes);
+  Device.read(address, data.data(), bytes);
+  for (uint64_t i = 0; i != bytes; ++i)
+    if (!Device.initialised(address + i, 1))
+      data[i] = 0;
+  std::string text;
+  appendHex(text, data.data(), data.size());
+  return text;
+}
+
+static std::string dims(Dim3 dim) {
+  return "[" + std::to_string(dim.X) + ", " + std::to_string(dim.Y) + ", " +
+         std::to_string(dim.Z) + "]";
+}
+
+void KernelRun::record(Dim3 grid, Dim3 block, uint32_t shared,
+                       const std::vector<std::string> &before) const {
+  static unsigned number = 0;
+  const testing::TestInfo *test =
+      testing::UnitTest::GetInstance()->current_test_info();
+  std::string name = std::string(test->test_suite_name()) + "." + test->name() +
+                     "." + std::to_string(number++);
+  std::string escaped;
+  for (char c : Text)
+    escaped += c == '\n'               ? std::string("\\n")
+               : c == '"' || c == '\\' ? std::string("\\") + c
+                                       : std::string(1, c);
+  std::string json =
+      "{\"name\": \"" + name + "\", \"kernel\": \"" + Name + "\", \"ptx\": \"" +
+      escaped + "\", \"grid\": " + dims(grid) + ", \"block\": " + dims(block) +
+      ", \"shared\": " + std::to_string(shared) +
+      ", \"approximate\": " + (Element == "bits" ? "false" : "true") +
+      ", \"parameters\": [";
+  size_t offset = 0;
+  for (size_t i = 0; i != ParameterSizes.size(); ++i) {
+    size_t size = ParameterSizes[i];
+    offset = (offset + size - 1) / size * size;
+    json += i == 0 ? "\n" : ",\n";
+    uint64_t value = 0;
+    std::memcpy(&value, &Parameters[offset], size);
+    bool found = false;
+    for (size_t b = 0; b != Buffers.size() && !found; ++b) {
+      found = size == 8 && Buffers[b].Address == value;
+      if (found)
+        json += "{\"kind\": \"buffer\", \"element\": \"" + Element +
+                "\", \"before\": \"" + before[b] + "\", \"after\": \"" +
+                hexOf(value, Buffers[b].Bytes) + "\"}";
+    }
+    if (!found) {
+      json += "{\"kind\": \"value\", \"bytes\": \"";
+      appendHex(json, &Parameters[offset], size);
+      json += "\"}";
+    }
+    offset += size;
+  }
+  std::ofstream(std::string(recordFolder()) + "/" + name + ".json")
+      << json << "]}\n";
 }
 
 std::string KernelRun::launch(Dim3 grid, Dim3 block, uint32_t shared,
@@ -85,16 +164,40 @@ std::string KernelRun::launch(Dim3 grid, Dim3 block, uint32_t shared,
   config.Block = block;
   config.DynamicShared = shared;
   std::string error;
+  std::vector<std::string> before;
+  bool recorded = Recorded && recordFolder();
+  if (recorded)
+    for (const Buffer &buffer : Buffers)
+      before.push_back(hexOf(buffer.Address, buffer.Bytes));
   if (Device.launch(*Code, Name, config, Parameters.data(), Parameters.size(),
-                    options, error))
+                    options, error)) {
+    if (recorded)
+      record(grid, block, shared, before);
     return "";
+  }
   return error.empty() ? "a failure without an error" : error;
 }
 
-std::vector<Values> evaluate(const std::string &body,
-                             const std::vector<Input> &inputs,
-                             const std::vector<unsigned> &outputs,
-                             const Snippet &snippet) {
+/// What hardware may do with the last bits of: "bits" is nothing.
+static std::string elementOf(const std::string &body,
+                             const std::vector<unsigned> &outputs) {
+  bool open = body.find(".approx") != std::string::npos ||
+              body.find(".full") != std::string::npos ||
+              (body.find("mma.sync") != std::string::npos &&
+               body.find("s32") == std::string::npos);
+  if (!open)
+    return "bits";
+  bool brain = body.find("bf16") != std::string::npos;
+  return outputs[0] == 32   ? "f32"
+         : outputs[0] == 64 ? "f64"
+         : brain            ? "bf16"
+                            : "f16";
+}
+
+static std::vector<Values> evaluate(const std::string &body,
+                                    const std::vector<Input> &inputs,
+                                    const std::vector<unsigned> &outputs,
+                                    const Snippet &snippet, bool recorded) {
   size_t count = snippet.Threads;
   for (const Input &input : inputs)
     count = std::max(count, input.Value.size());
@@ -139,6 +242,8 @@ std::vector<Values> evaluate(const std::string &body,
     ADD_FAILURE() << body << "\n" << run.Error;
     return results;
   }
+  run.Recorded = recorded;
+  run.Element = elementOf(body, outputs);
   size_t rows = inputs.size() + outputs.size();
   std::vector<uint64_t> data(rows * threads);
   for (size_t n = 0; n != inputs.size(); ++n)
@@ -157,6 +262,30 @@ std::vector<Values> evaluate(const std::string &body,
     for (size_t i = 0; i != count; ++i)
       results[n][i] = data[(inputs.size() + n) * threads + i];
   return results;
+}
+
+std::vector<Values> evaluate(const std::string &body,
+                             const std::vector<Input> &inputs,
+                             const std::vector<unsigned> &outputs,
+                             const Snippet &snippet) {
+  if (recordFolder()) {
+    // A sample, so that the records of all tests are a few megabytes; whole
+    // warps of it where the lanes work together.
+    constexpr size_t most = 128;
+    std::vector<Input> some = inputs;
+    bool together = body.find(".sync") != std::string::npos;
+    for (Input &input : some) {
+      size_t size = input.Value.size();
+      if (size <= most)
+        continue;
+      Values sample;
+      for (size_t i = 0; i != most; ++i)
+        sample.push_back(input.Value[together ? i : i * size / most]);
+      input.Value = sample;
+    }
+    evaluate(body, some, outputs, snippet, true);
+  }
+  return evaluate(body, inputs, outputs, snippet, false);
 }
 
 Values evaluate1(const std::string &body, const std::vector<Input> &inputs,

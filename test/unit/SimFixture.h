@@ -66,6 +66,7 @@ public:
     return values;
   }
   template <class T> KernelRun &parameter(T value) {
+    ParameterSizes.push_back(sizeof(T));
     Parameters.resize((Parameters.size() + sizeof(T) - 1) / sizeof(T) *
                       sizeof(T));
     Parameters.resize(Parameters.size() + sizeof(T));
@@ -77,14 +78,31 @@ public:
   std::string launch(Dim3 grid, Dim3 block, uint32_t shared = 0,
                      const LaunchOptions &options = {});
 
+  /// False where what a kernel leaves depends on the order of CTAs or threads:
+  /// no hardware record is made of it.
+  bool Recorded = true;
+  /// How its results may differ from hardware's: see record().
+  std::string Element = "bits";
+
   Machine Device{2};
   std::unique_ptr<Module> Code;
   std::string Error; // of parsing
   const Meter &meter() const { return Device.meters().at(Name); }
 
 private:
-  std::string Name;
+  struct Buffer {
+    uint64_t Address, Bytes;
+  };
+  std::string hexOf(uint64_t address, uint64_t bytes) const;
+  /// With KVC_SIM_RECORD set, a kernel, its parameters and what it leaves in
+  /// memory are kept in that folder, for bench/device to run on a GPU.
+  void record(Dim3 grid, Dim3 block, uint32_t shared,
+              const std::vector<std::string> &before) const;
+
+  std::string Name, Text;
   std::vector<uint8_t> Parameters;
+  std::vector<size_t> ParameterSizes;
+  std::vector<Buffer> Buffers;
 };
 
 /// The text before a kernel.

@@ -386,6 +386,7 @@ TEST(SimMemory, AtomicsReturnTheOldValue) {
       "st.global.u32 [o+4], d;\n"
       "ret;\n}\n";
   KernelRun run(text);
+  run.Recorded = false;
   ASSERT_EQ(run.Error, "");
   uint64_t data = run.filled("data", std::vector<uint64_t>(3, 0));
   uint64_t out = run.buffer("out", 4096 * 16);

@@ -73,7 +73,13 @@ public:
     bool negative = std::signbit(double(exact.Sum));
     Quad sum = negative ? -exact.Sum : exact.Sum;
     Quad rest = negative ? -exact.Rest : exact.Rest;
-    auto compare = [&](Quad value) {
+    // Doubles need no quadruple precision, which is slow: the format's values
+    // and the middles between them are doubles.
+    auto rounded = double(sum);
+    bool plain = rest == 0 && Quad(rounded) == sum;
+    auto compare = [&](double value) {
+      if (plain)
+        return rounded != value ? (rounded < value ? -1 : 1) : 0;
       return sum != value ? (sum < value ? -1 : 1)
              : rest != 0  ? (rest < 0 ? -1 : 1)
                           : 0;
