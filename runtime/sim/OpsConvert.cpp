@@ -321,6 +321,12 @@ bool decodeCvt(Decoder &d) {
     return d.fail("the rounding is missing");
   if (isFloating(from) && isInteger(to) && !integral)
     return d.fail("the rounding (.rni, .rzi, .rmi, .rpi) is missing");
+  if ((d.I.Kind & Sat) && isInteger(from) && isInteger(to)) {
+    unsigned more = bytesOf(to), less = bytesOf(from);
+    if (isSigned(to) ? more > less || (isSigned(from) && more == less)
+                     : !isSigned(from) && more >= less)
+      return d.fail(".sat does not exist where every value fits");
+  }
   bool tiny = to == Type::E4M3x2 || to == Type::E5M2x2;
   if (tiny && !(d.I.Kind & SatFinite))
     return d.fail(".satfinite is missing");

@@ -300,6 +300,7 @@ TEST(SimFault, UnknownInstructions) {
   refused("add.u32 x, t, t;", "x");
   refused("bra NOWHERE;", "NOWHERE");
   refused("mov.u32 v, %nonsense;", "%nonsense");
+  refused("cvt.sat.s64.s32 x, t;", ".sat");
   refused("ex2.f32 v, t;", "ex2.f32");
   refused("div.f32 v, t, t;", "div.f32");
 }
