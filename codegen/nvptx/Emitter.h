@@ -120,8 +120,11 @@ public:
   Values loadWords(Value pointer, int words);
   void storeWords(ValueRange words, Value pointer);
   /// Immutable weights, past the first-level cache. It stays where it is
-  /// written: above griddepcontrol.wait, if so.
-  Values loadWeights(Value pointer, int64_t bytes, int words);
+  /// written: above griddepcontrol.wait, if so. `words` of 0 loads two bytes.
+  /// Where `predicate` is given and false, nothing is read and the results mean
+  /// nothing.
+  Values loadWeights(Value pointer, int64_t bytes, int words,
+                     Value predicate = {});
   Value extract(Value vector, int64_t lane);
   /// A constant i64 array of the module's at `index`.
   Value tableEntry(mlir::LLVM::GlobalOp table, Value index);

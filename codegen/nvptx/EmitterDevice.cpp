@@ -104,21 +104,30 @@ void Emitter::storeWords(ValueRange words, Value pointer) {
         LLVM::InsertElementOp::create(b, loc, vector, words[word], c(word));
   store(vector, pointer, 4 * count);
 }
-Values Emitter::loadWeights(Value pointer, int64_t bytes, int words) {
-  std::string text = "ld.global.nc.L1::no_allocate.";
+Values Emitter::loadWeights(Value pointer, int64_t bytes, int words,
+                            Value predicate) {
+  int count = std::max(1, words);
+  std::string text = predicate ? "@$" + std::to_string(count + 1) + " " : "";
+  text += "ld.global.nc.L1::no_allocate.";
   if (words > 1)
     text += "v" + std::to_string(words) + ".";
-  text += "b32 ";
+  text += words ? "b32 " : "b16 ";
   std::string list;
-  for (int word = 0; word < words; ++word)
+  for (int word = 0; word < count; ++word)
     list += (word ? ", $" : "$") + std::to_string(word);
   text += words > 1 ? "{" + list + "}" : list;
-  text += ", [$" + std::to_string(words);
+  text += ", [$" + std::to_string(count);
   if (bytes)
     text += "+" + std::to_string(bytes);
   text += "];";
-  return inlinePtx(text, SmallVector<Type>(words, i32), pointer,
-                   /*pure=*/false);
+  Values operands = {pointer};
+  if (predicate)
+    operands.push_back(predicate);
+  Values result = inlinePtx(text, SmallVector<Type>(count, words ? i32 : i16),
+                            operands, /*pure=*/false);
+  if (words == 0)
+    result[0] = zext(result[0], i32);
+  return result;
 }
 Value Emitter::tableEntry(LLVM::GlobalOp table, Value index) {
   Value base = LLVM::AddressOfOp::create(

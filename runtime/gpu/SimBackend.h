@@ -45,7 +45,7 @@ public:
 
 private:
   const KvcDeviceCode &Code;
-  GpuOptions Options;
+  const GpuOptions &Options;
   sim::Machine Machine;
   std::string Text; // of Options.PtxFile
   std::unique_ptr<sim::Module> Module;

@@ -1,0 +1,67 @@
+//===- LinearPlan.h - What a linear's kernels compute ---------------------===//
+#ifndef KVC_CODEGEN_NVPTX_LINEARPLAN_H
+#define KVC_CODEGEN_NVPTX_LINEARPLAN_H
+
+#include "codegen/formats/Tiles.h"
+#include "codegen/nvptx/ProgramContext.h"
+
+namespace kvc::nvptx {
+
+/// One weight of the linear.
+struct LinearSegment {
+  Value result;
+  WeightOp weight;
+  mlir::FlatSymbolRefAttr bias; // null without
+};
+
+/// Segments whose values meet in an epilogue op: their tiles are computed
+/// together.
+struct LinearGroup {
+  llvm::SmallVector<int> segments;
+  llvm::SmallVector<mlir::Operation *> epilogue;
+};
+
+/// Layers that store every weight of the linear in the same formats: they share
+/// kernels. Code grows with classes, not with layers.
+struct LinearClass {
+  llvm::SmallVector<int64_t> layers; // empty: all
+  std::vector<Format> formats;       // by segment
+};
+
+/// Groups whose tiles are walked by one loop: as many segments each, in the
+/// same formats.
+struct LinearRun {
+  llvm::SmallVector<int> groups;
+  std::vector<TilesLayout> layouts; // by segment of a group, rows aside
+  llvm::SmallVector<int64_t> tiles; // by group
+  int64_t totalTiles() const {
+    return std::accumulate(tiles.begin(), tiles.end(), int64_t{0});
+  }
+};
+
+struct LinearPlan {
+  LinearOp linear;
+  std::vector<LinearSegment> segments;
+  std::vector<LinearGroup> groups;
+  std::vector<LinearClass> classes;
+  llvm::SmallVector<mlir::Operation *> prologue; // without reads
+  SlotAttr input; // null where a prologue makes the input
+  Extent extent = Extent::Rows;
+  int64_t columns = 0; // K
+  int splits = 1;
+
+  /// The plan, or an error on the op that has none.
+  static llvm::FailureOr<LinearPlan> get(DispatchContext &context,
+                                         LinearOp linear);
+  TilesLayout layout(const LinearClass &formats, int segment) const;
+  std::vector<LinearRun> runs(const LinearClass &formats) const;
+
+private:
+  mlir::LogicalResult collectSegments();
+  mlir::LogicalResult collectGroups();
+  void collectClasses();
+};
+
+} // namespace kvc::nvptx
+
+#endif // KVC_CODEGEN_NVPTX_LINEARPLAN_H
