@@ -60,7 +60,7 @@ private:
   bool finish(const GpuWork &work, std::string &error);
 
   const KvcDeviceCode &Code;
-  const GpuOptions &Options;
+  GpuOptions Options;
   cuda::Driver Driver;
   cuda::DeviceNumber Device = 0;
   bool HasContext = false;

@@ -45,7 +45,7 @@ public:
 
 private:
   const KvcDeviceCode &Code;
-  const GpuOptions &Options;
+  GpuOptions Options;
   sim::Machine Machine;
   std::string Text; // of Options.PtxFile
   std::unique_ptr<sim::Module> Module;

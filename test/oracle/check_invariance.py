@@ -100,6 +100,7 @@ def main():
     parser.add_argument("--new", type=int, default=12, help="new tokens (default: %(default)s)")
     parser.add_argument("--vocab", type=int, default=90, help="prompt ids are below this (default: %(default)s)")
     parser.add_argument("--ways", default=",".join(WAYS), help="of: %(default)s")
+    parser.add_argument("--device", help="run the program there: cuda or sim (default: the program's own)")
     parser.add_argument("--timeout", type=float, default=1800.0, help="seconds for one run")
     args = parser.parse_args()
     lengths, ways = [int(word) for word in args.lengths.split(",")], args.ways.split(",")
@@ -107,16 +108,18 @@ def main():
     if unknown:
         parser.error(f"no such way: {', '.join(unknown)}; there are {', '.join(WAYS)}")
     program = os.path.abspath(args.program)
+    device = [f"--device={args.device}"] if args.device else []
     prompts = [[(37 * i * i + 11 * i + length) % args.vocab for i in range(length)] for length in lengths]
 
     with tempfile.TemporaryDirectory(prefix="kvc-invariance-") as folder:
         def each(options):
-            return [run(program, [prompt], args.new, folder, options, args.timeout)[0] for prompt in prompts]
+            return [run(program, [prompt], args.new, folder, [*device, *options], args.timeout)[0]
+                    for prompt in prompts]
 
         alone, bad = each(["--threads", "1"]), 0
         for way in ways:
             if way.startswith("batch"):
-                results = run(program, prompts, args.new, folder, WAYS[way], args.timeout)
+                results = run(program, prompts, args.new, folder, [*device, *WAYS[way]], args.timeout)
             else:
                 results = each(WAYS[way])
             bad += compare(way, alone, results, prompts, args.new, folder)
