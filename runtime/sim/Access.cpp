@@ -106,20 +106,27 @@ uint32_t banks(uint64_t address, uint32_t bytes) {
   return ((words == Lanes ? 0 : 1u << words) - 1) << (address / 4 % Lanes);
 }
 
+/// Whether no bank is wanted twice, or all lanes want the same word.
+bool conflictFree(const uint64_t *address, uint32_t mask, uint32_t bytes) {
+  uint32_t seen = 0, twice = 0, word = uint32_t(address[firstLane(mask)] / 4);
+  uint32_t different = 0;
+  for (; mask; mask &= mask - 1) {
+    uint64_t at = address[firstLane(mask)];
+    uint32_t wanted = banks(at, bytes);
+    twice |= seen & wanted;
+    seen |= wanted;
+    different |= word ^ uint32_t(at / 4);
+  }
+  return twice == 0 || different == 0;
+}
+
 /// Wavefronts beyond one for lanes [first, last).
 uint32_t conflicts(const uint64_t *address, uint32_t mask, uint32_t bytes,
                    uint32_t first, uint32_t last) {
-  uint32_t seen = 0;
-  bool apart = true, same = true;
-  for (uint32_t lane = first; lane != last; ++lane) {
-    if (!(mask >> lane & 1))
-      continue;
-    uint32_t wanted = banks(address[lane], bytes);
-    apart &= (seen & wanted) == 0;
-    seen |= wanted;
-    same &= address[lane] / 4 == address[firstLane(mask)] / 4;
-  }
-  if (apart || same)
+  uint32_t part = mask >> first << first;
+  if (last != Lanes)
+    part &= (1u << last) - 1;
+  if (part == 0 || conflictFree(address, part, bytes))
     return 0;
   uint64_t words[Lanes][Lanes];
   uint8_t count[Lanes] = {};

@@ -196,6 +196,14 @@ template <class F> inline void forLanes(uint32_t mask, F f) {
     f(uint32_t(__builtin_ctz(mask)));
 }
 
+/// A loop whose iterations touch the same lane of all registers: a destination
+/// that is one of the sources is no reason against vector code.
+#if defined(__clang__)
+#define KVC_SIM_LANES _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define KVC_SIM_LANES _Pragma("GCC ivdep")
+#endif
+
 /// Stores a result in the lanes of a mask. Results are computed for all lanes
 /// into an array of their own first, so that loops become vector code though a
 /// destination may be one of the sources.

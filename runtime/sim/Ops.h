@@ -13,6 +13,13 @@ namespace kvc::sim {
 template <class Op, class D, class A>
 void unary(Warp &warp, const Inst &inst, uint32_t mask) {
   const A *a = warp.reg<A>(inst.Op[1]);
+  if (mask == FullMask) {
+    D *d = warp.reg<D>(inst.Op[0]);
+    KVC_SIM_LANES
+    for (uint32_t lane = 0; lane != Lanes; ++lane)
+      d[lane] = Op::run(a[lane]);
+    return;
+  }
   D result[Lanes];
   for (uint32_t lane = 0; lane != Lanes; ++lane)
     result[lane] = Op::run(a[lane]);
@@ -22,6 +29,13 @@ template <class Op, class D, class A, class B>
 void binary(Warp &warp, const Inst &inst, uint32_t mask) {
   const A *a = warp.reg<A>(inst.Op[1]);
   const B *b = warp.reg<B>(inst.Op[2]);
+  if (mask == FullMask) {
+    D *d = warp.reg<D>(inst.Op[0]);
+    KVC_SIM_LANES
+    for (uint32_t lane = 0; lane != Lanes; ++lane)
+      d[lane] = Op::run(a[lane], b[lane]);
+    return;
+  }
   D result[Lanes];
   for (uint32_t lane = 0; lane != Lanes; ++lane)
     result[lane] = Op::run(a[lane], b[lane]);
@@ -32,6 +46,13 @@ void ternary(Warp &warp, const Inst &inst, uint32_t mask) {
   const A *a = warp.reg<A>(inst.Op[1]);
   const B *b = warp.reg<B>(inst.Op[2]);
   const C *c = warp.reg<C>(inst.Op[3]);
+  if (mask == FullMask) {
+    D *d = warp.reg<D>(inst.Op[0]);
+    KVC_SIM_LANES
+    for (uint32_t lane = 0; lane != Lanes; ++lane)
+      d[lane] = Op::run(a[lane], b[lane], c[lane]);
+    return;
+  }
   D result[Lanes];
   for (uint32_t lane = 0; lane != Lanes; ++lane)
     result[lane] = Op::run(a[lane], b[lane], c[lane]);

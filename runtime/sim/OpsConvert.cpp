@@ -218,6 +218,19 @@ struct UnsignedToFloat {
   static float run(uint32_t a) { return float(a); }
 };
 
+/// .rn without modifiers.
+struct FloatToBf16 {
+  static uint16_t run(uint32_t a) {
+    uint32_t rounded = (a + 0x7FFF + (a >> 16 & 1)) >> 16;
+    return uint16_t(isNanBits(a) ? CanonicalNan16 : rounded);
+  }
+};
+struct PackBf16 {
+  static uint32_t run(uint32_t high, uint32_t low) {
+    return pack16(FloatToBf16::run(low), FloatToBf16::run(high));
+  }
+};
+
 /// Registers as wide as the types, 8-bit ones in 16-bit registers aside.
 template <class From> Handler resizeFrom(Type to) {
   using U = std::make_unsigned_t<From>;
@@ -265,7 +278,9 @@ bool decodePack(Decoder &d, Type to, Type from) {
     d.I.Op[0] = d.dst(0, to);
     d.I.Op[1] = d.src(1, from);
     d.I.Op[2] = d.src(2, from);
-    d.I.Run = to == Type::F16x2    ? runPack<uint32_t, packF16>
+    d.I.Run = to == Type::F16x2 ? runPack<uint32_t, packF16>
+              : to == Type::BF16x2 && d.I.Kind == 0
+                  ? binary<PackBf16, uint32_t, uint32_t, uint32_t>
               : to == Type::BF16x2 ? runPack<uint32_t, packBf16>
               : to == Type::E4M3x2 ? runPack<uint16_t, packE4m3>
                                    : runPack<uint16_t, packE5m2>;
@@ -358,6 +373,9 @@ bool decodeCvt(Decoder &d) {
       d.I.Run = unary<IntToFloat, float, int32_t>;
     else if (from == Type::U32)
       d.I.Run = unary<UnsignedToFloat, float, uint32_t>;
+  }
+  if (natural && d.I.Kind == 0 && to == Type::BF16 && from == Type::F32) {
+    d.I.Run = unary<FloatToBf16, uint16_t, uint32_t>;
   }
   return true;
 }

@@ -140,6 +140,19 @@ template <U32 (*F)(U32, U32, MinMaxMode)> struct F32MinMax {
     return F(a, b, minMaxOf(inst));
   }
 };
+/// min and max without modifiers, as vector code: floats compare like their
+/// bits as signed integers once negative ones are turned around, -0 below +0.
+template <bool Larger> struct F32Extreme {
+  static U32 run(U32 a, U32 b) {
+    int32_t x = int32_t(a), y = int32_t(b);
+    x ^= (x >> 31) & 0x7FFFFFFF;
+    y ^= (y >> 31) & 0x7FFFFFFF;
+    U32 chosen = (Larger ? x < y : y < x) ? b : a;
+    bool aNan = isNanBits(a), bNan = isNanBits(b);
+    chosen = bNan ? a : aNan ? b : chosen;
+    return aNan && bNan ? CanonicalNan : chosen;
+  }
+};
 struct F64Min {
   static double run(double a, double b) { return minF64(a, b); }
 };
@@ -384,6 +397,9 @@ bool decodeFloatMinMax(Decoder &d, Type type) {
   if (isHalf(type))
     d.I.Run = max ? halfBinaryBy<HalfMinMax<maxHalf>>(type)
                   : halfBinaryBy<HalfMinMax<minHalf>>(type);
+  else if (type == Type::F32 && d.I.Kind == 0)
+    d.I.Run = max ? binary<F32Extreme<true>, U32, U32, U32>
+                  : binary<F32Extreme<false>, U32, U32, U32>;
   else if (type == Type::F32)
     d.I.Run = max ? binaryOf<F32MinMax<maxF32>, U32, U32, U32>
                   : binaryOf<F32MinMax<minF32>, U32, U32, U32>;
