@@ -22,6 +22,7 @@ using Handler = void (*)(Warp &warp, const Inst &inst, uint32_t mask);
 constexpr uint32_t NoSlot = ~uint32_t(0);
 constexpr uint32_t Lanes = 32;
 constexpr uint32_t FullMask = ~uint32_t(0);
+constexpr uint32_t MostShared = 227 << 10; // bytes of a CTA
 
 /// State spaces, as the modifiers name them.
 enum class Space : uint8_t { Generic, Global, Shared, Local, Const, Param };

@@ -273,11 +273,11 @@ bool Machine::State::check(const Kernel &kernel, const LaunchConfig &config,
   if (info.MaxThreads && threads > info.MaxThreads)
     return refuse("CTAs of " + std::to_string(threads) +
                   " threads; .maxntid says " + std::to_string(info.MaxThreads));
-  constexpr uint64_t most = 227 * 1024;
   uint64_t shared = uint64_t(info.StaticShared) + config.DynamicShared;
-  if (shared > most)
+  if (shared > MostShared)
     return refuse(std::to_string(shared) +
-                  " bytes of shared memory; a CTA has " + std::to_string(most));
+                  " bytes of shared memory; a CTA has " +
+                  std::to_string(MostShared));
   return true;
 }
 
@@ -330,7 +330,7 @@ void Machine::State::work(Launch &launch, Worker &worker,
   size_t prepared = 0;
   auto start = [&] {
     size_t index = next.fetch_add(1, std::memory_order_relaxed);
-    if (index >= order.size())
+    if (index >= launch.Config.Grid.count())
       return false;
     if (idle.empty()) {
       if (prepared == worker.Ctas.size())
@@ -340,7 +340,7 @@ void Machine::State::work(Launch &launch, Worker &worker,
     }
     live.push_back(idle.back());
     idle.pop_back();
-    live.back()->start(order[index]);
+    live.back()->start(order.empty() ? index : order[index]);
     return true;
   };
   while (!launch.Failed.load(std::memory_order_relaxed)) {
@@ -387,16 +387,17 @@ bool Machine::launch(const Module &module, std::string_view name,
       !Self->resolve(launch, error))
     return false;
 
-  std::vector<uint32_t> order(config.Grid.count());
-  for (size_t i = 0; i != order.size(); ++i)
-    order[i] = uint32_t(i);
+  std::vector<uint32_t> order;
   if (options.Seed) {
+    order.resize(config.Grid.count());
+    for (size_t i = 0; i != order.size(); ++i)
+      order[i] = uint32_t(i);
     std::mt19937_64 random(options.Seed);
     std::shuffle(order.begin(), order.end(), random);
   }
   std::atomic<size_t> next{0};
   unsigned threads =
-      unsigned(std::min<size_t>(Self->Host.size(), order.size()));
+      unsigned(std::min<uint64_t>(Self->Host.size(), config.Grid.count()));
   Self->Host.run(threads, [&](unsigned index) {
     Self->work(launch, Self->Workers[index], order, next);
   });

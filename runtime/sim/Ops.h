@@ -208,6 +208,7 @@ bool decodeCopysign(Decoder &d);
 bool decodeTestp(Decoder &d);
 // OpsConvert.cpp
 bool decodeCvt(Decoder &d);
+// OpsMove.cpp
 bool decodeCvta(Decoder &d);
 bool decodeIsspacep(Decoder &d);
 bool decodeMov(Decoder &d);

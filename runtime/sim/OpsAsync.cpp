@@ -5,6 +5,14 @@ namespace kvc::sim {
 
 namespace {
 
+/// Sizes are 16 almost always: no call then.
+void copyBytes(uint8_t *to, const uint8_t *from, uint32_t bytes) {
+  if (bytes == 16)
+    std::memcpy(to, from, 16);
+  else
+    std::memcpy(to, from, bytes);
+}
+
 /// Reads `bytes` (any number) of each lane's source: pieces that are powers of
 /// two, the largest first, so that each is aligned if the source is.
 bool readSource(Warp &warp, const Inst &inst, uint32_t mask,
@@ -19,7 +27,7 @@ bool readSource(Warp &warp, const Inst &inst, uint32_t mask,
                 host))
       return false;
     forLanes(mask, [&](uint32_t lane) {
-      std::memcpy(data[lane] + done, host[lane], piece);
+      copyBytes(data[lane] + done, host[lane], piece);
     });
     done += piece;
   }
@@ -79,7 +87,7 @@ void runCopy(Warp &warp, const Inst &inst, uint32_t mask) {
     }
   }
   forLanes(mask, [&](uint32_t lane) {
-    std::memcpy(host[lane], data[lane], inst.Bytes);
+    copyBytes(host[lane], data[lane], inst.Bytes);
   });
 }
 

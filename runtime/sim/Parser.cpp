@@ -1,6 +1,6 @@
 #include "runtime/sim/Parser.h"
 
-#include "runtime/sim/Ops.h"
+#include "runtime/sim/Reader.h"
 
 #include <algorithm>
 #include <optional>
@@ -13,9 +13,9 @@ uint64_t roundUp(uint64_t value, uint64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-class Parser {
+class Parser : Reader {
 public:
-  Parser(Program &program, std::string &error) : Code(program), Error(error) {}
+  Parser(Program &program, std::string &error) : Reader(error), Code(program) {}
 
   bool run(std::string_view text) {
     if (!tokenize(text, Tokens, Error))
@@ -31,7 +31,7 @@ public:
                                   : line.substr(first, last - first + 1));
       from = end + 1;
     }
-    while (Tokens[At].Is != Token::End)
+    while (peek().Is != Token::End)
       if (!topLevel())
         return false;
     if (Code.Target.empty())
@@ -40,78 +40,6 @@ public:
   }
 
 private:
-  // Tokens.
-  const Token &peek(size_t ahead = 0) const {
-    return Tokens[std::min(At + ahead, Tokens.size() - 1)];
-  }
-  bool fail(const std::string &what) { return failAt(peek().Line, what); }
-  bool failAt(uint32_t line, const std::string &what) {
-    Error = "line " + std::to_string(line) + ": " + what;
-    return false;
-  }
-  bool isMark(char c, size_t ahead = 0) const {
-    return peek(ahead).Is == Token::Mark && peek(ahead).Text[0] == c;
-  }
-  bool isWord(std::string_view word) const {
-    return peek().Is == Token::Word && peek().Text == word;
-  }
-  bool takeMark(char c) {
-    if (!isMark(c))
-      return false;
-    ++At;
-    return true;
-  }
-  bool takeWord(std::string_view word) {
-    if (!isWord(word))
-      return false;
-    ++At;
-    return true;
-  }
-  bool expectMark(char c) {
-    return takeMark(c) ||
-           fail("'" + std::string(1, c) + "' was expected, not '" +
-                std::string(peek().Text) + "'");
-  }
-  bool name(std::string &into) {
-    if (peek().Is != Token::Word || peek().Text[0] == '.')
-      return fail("a name was expected, not '" + std::string(peek().Text) +
-                  "'");
-    into = Tokens[At++].Text;
-    return true;
-  }
-  bool integer(uint64_t &into) {
-    bool negative = takeMark('-');
-    if (peek().Is != Token::Integer)
-      return fail("an integer was expected, not '" + std::string(peek().Text) +
-                  "'");
-    into = Tokens[At++].Value;
-    if (negative)
-      into = 0 - into;
-    return true;
-  }
-  void skipLine() {
-    uint32_t line = peek().Line;
-    while (peek().Is != Token::End && peek().Line == line)
-      ++At;
-  }
-  /// Debug information: .file, .loc and sections.
-  bool skipDebug() {
-    if (isWord(".file") || isWord(".loc")) {
-      skipLine();
-      return true;
-    }
-    if (!isWord(".section"))
-      return false;
-    while (peek().Is != Token::End && !isMark('{'))
-      ++At;
-    int depth = 0;
-    do {
-      depth += isMark('{') - isMark('}');
-      ++At;
-    } while (depth && peek().Is != Token::End);
-    return true;
-  }
-
   bool topLevel() {
     if (skipDebug())
       return true;
@@ -153,151 +81,10 @@ private:
     }
     uint32_t variable = 0;
     std::string text;
-    if (!declaration(external, variable, text))
+    if (!readVariable(*this, external, Code, variable, text))
       return false;
     if (!Code.GlobalIndex.emplace(text, variable).second)
       return fail("variable '" + text + "' is declared twice");
-    return true;
-  }
-
-  /// .global, .const, .shared or .local variable.
-  bool declaration(bool external, uint32_t &index, std::string &text) {
-    Variable variable;
-    if (takeWord(".global"))
-      variable.Where = Space::Global;
-    else if (takeWord(".const"))
-      variable.Where = Space::Const;
-    else if (takeWord(".shared"))
-      variable.Where = Space::Shared;
-    else if (takeWord(".local"))
-      variable.Where = Space::Local;
-    else
-      return fail("'" + std::string(peek().Text) + "' is not known here");
-    uint64_t align = 0, vector = 1;
-    Type type = Type::None;
-    while (peek().Is == Token::Word && peek().Text[0] == '.') {
-      std::string_view word = peek().Text.substr(1);
-      if (takeWord(".align")) {
-        if (!integer(align))
-          return false;
-        if (align == 0 || align > 4096 || (align & (align - 1)))
-          return fail("an alignment of " + std::to_string(align) +
-                      ": powers of two to 4096");
-      } else if (takeWord(".v2") || takeWord(".v4")) {
-        vector = uint64_t(word[1] - '0');
-      } else if (type == Type::None && typeNamed(word) != Type::None) {
-        type = typeNamed(word);
-        ++At;
-      } else {
-        return fail("'." + std::string(word) + "' is not known here");
-      }
-    }
-    if (bytesOf(type) == 0)
-      return fail("a type is missing");
-    if (!name(text))
-      return false;
-    uint64_t count = vector;
-    bool open = false;
-    while (takeMark('[')) {
-      uint64_t extent = 0;
-      if (isMark(']'))
-        open = true;
-      else if (!integer(extent))
-        return false;
-      count *= open ? 0 : extent;
-      if (!expectMark(']'))
-        return false;
-      if (count > uint64_t(1) << 40)
-        return fail("variable '" + text + "' is too large");
-    }
-    variable.Name = text;
-    variable.Align = uint32_t(align ? align : bytesOf(type) * vector);
-    variable.Bytes = count * bytesOf(type);
-    if (takeMark('=')) {
-      if (variable.Where == Space::Shared || variable.Where == Space::Local)
-        return fail("'" + text + "' cannot have an initialiser");
-      variable.Initialised = true;
-      variable.Initial.assign(variable.Bytes, 0);
-      uint64_t at = 0;
-      if (!initialiser(variable, type, open, at))
-        return false;
-      variable.Bytes = variable.Initial.size();
-      open = false;
-    }
-    if ((open || external) && variable.Where != Space::Shared)
-      return fail("variable '" + text +
-                  "' is defined elsewhere: there is no "
-                  "linker");
-    if (open && !external)
-      return fail("the size of '" + text + "' is missing");
-    if (!expectMark(';'))
-      return false;
-    index = uint32_t(Code.Variables.size());
-    Code.Variables.push_back(std::move(variable));
-    return true;
-  }
-
-  bool initialiser(Variable &variable, Type type, bool open, uint64_t &at) {
-    if (takeMark('{')) {
-      while (!isMark('}')) {
-        if (!initialiser(variable, type, open, at))
-          return false;
-        if (!takeMark(','))
-          break;
-      }
-      return expectMark('}');
-    }
-    unsigned bytes = bytesOf(type);
-    if (open && at + bytes > variable.Initial.size())
-      variable.Initial.resize(at + bytes, 0);
-    if (at + bytes > variable.Initial.size())
-      return fail("too many initialisers for '" + variable.Name + "'");
-    uint64_t value = 0;
-    bool negative = takeMark('-');
-    const Token &token = peek();
-    if (token.Is == Token::Integer) {
-      value = negative ? 0 - token.Value : token.Value;
-      ++At;
-    } else if (token.Is == Token::Float) {
-      value = token.Value;
-      unsigned has = token.Bytes;
-      if (has == 8 && bytes == 4) {
-        value = bitsOf(float(doubleOf(value)));
-        has = 4;
-      }
-      if (has != bytes)
-        return fail("a floating constant of another size than its variable's");
-      if (negative)
-        value ^= uint64_t(1) << (8 * bytes - 1);
-      ++At;
-    } else if (!address(variable, bytes, at)) {
-      return false;
-    }
-    std::memcpy(variable.Initial.data() + at, &value, bytes);
-    at += bytes;
-    return true;
-  }
-
-  /// symbol, symbol+8, generic(symbol)+8
-  bool address(Variable &variable, unsigned bytes, uint64_t at) {
-    Variable::Address entry;
-    entry.Offset = at;
-    entry.Bytes = uint8_t(bytes);
-    if (bytes != 8)
-      return fail("an address in a variable of another size");
-    entry.Generic = isWord("generic") && isMark('(', 1);
-    if (entry.Generic)
-      At += 2;
-    if (!name(entry.Symbol) || (entry.Generic && !expectMark(')')))
-      return false;
-    if (isMark('+') || isMark('-')) {
-      uint64_t addend = 0;
-      takeMark('+');
-      if (!integer(addend))
-        return false;
-      entry.Addend = int64_t(addend);
-    }
-    variable.Addresses.push_back(entry);
     return true;
   }
 
@@ -339,6 +126,9 @@ private:
     entry.Bytes = uint32_t(count * bytesOf(type));
     entry.Offset = uint32_t(roundUp(info.ParameterBytes, entry.Align));
     info.ParameterBytes = entry.Offset + entry.Bytes;
+    constexpr uint32_t most = 32764;
+    if (info.ParameterBytes > most)
+      return fail("more than " + std::to_string(most) + " bytes of parameters");
     info.Parameters.push_back(entry);
     return true;
   }
@@ -413,6 +203,17 @@ private:
       if (!statement(frame, depth))
         return false;
     placeVariables(kernel);
+    constexpr uint32_t most = 64 << 20;
+    if (kernel.FileBytes > most)
+      return fail("kernel '" + info.Name + "' uses too many registers (" +
+                  std::to_string(info.Registers) + ")");
+    constexpr uint32_t mostLocal = 512 << 10;
+    if (info.Local > mostLocal || info.StaticShared > MostShared)
+      return fail("kernel '" + info.Name + "' has " +
+                  std::to_string(info.Local) + " bytes of local and " +
+                  std::to_string(info.StaticShared) +
+                  " of shared memory; a GPU has at most 524288 and " +
+                  std::to_string(MostShared));
     info.Instructions =
         uint32_t(std::count_if(kernel.Code.begin(), kernel.Code.end(),
                                [](const Inst &inst) { return !inst.Hidden; }));
@@ -520,7 +321,7 @@ private:
       bool external = takeWord(".extern");
       uint32_t variable = 0;
       std::string text;
-      if (!declaration(external, variable, text))
+      if (!readVariable(*this, external, Code, variable, text))
         return false;
       Own.push_back(variable);
       return frame.declareVariable(text, variable, problem) || fail(problem);
@@ -574,6 +375,8 @@ private:
     if (takeMark('{')) {
       into.Is = Operand::Vector;
       do {
+        if (isMark('{'))
+          return fail("a vector inside a vector");
         into.Elements.emplace_back();
         if (!operand(into.Elements.back()))
           return false;
@@ -638,9 +441,6 @@ private:
   }
 
   Program &Code;
-  std::string &Error;
-  std::vector<Token> Tokens;
-  size_t At = 0;
   std::vector<uint32_t> Own; // variables of the kernel being read
 };
 
@@ -649,103 +449,6 @@ private:
 bool parseProgram(std::string_view text, Program &program, std::string &error) {
   error.clear();
   return Parser(program, error).run(text);
-}
-
-DecodeFunction findDecoder(std::string_view base) {
-  static const std::map<std::string_view, DecodeFunction> table = {
-      {"add", decodeAddSub},
-      {"sub", decodeAddSub},
-      {"mul", decodeMul},
-      {"mad", decodeMad},
-      {"mul24", decodeMul24},
-      {"mad24", decodeMul24},
-      {"div", decodeDivRem},
-      {"rem", decodeDivRem},
-      {"min", decodeMinMax},
-      {"max", decodeMinMax},
-      {"abs", decodeAbsNeg},
-      {"neg", decodeAbsNeg},
-      {"addc", decodeCarry},
-      {"subc", decodeCarry},
-      {"madc", decodeCarry},
-      {"sad", decodeSad},
-      {"dp4a", decodeDot},
-      {"dp2a", decodeDot},
-      {"and", decodeLogic},
-      {"or", decodeLogic},
-      {"xor", decodeLogic},
-      {"not", decodeLogic},
-      {"cnot", decodeLogic},
-      {"shl", decodeShift},
-      {"shr", decodeShift},
-      {"shf", decodeFunnel},
-      {"lop3", decodeLop3},
-      {"prmt", decodePrmt},
-      {"bfe", decodeBitField},
-      {"bfi", decodeBitField},
-      {"bfind", decodeBitCount},
-      {"clz", decodeBitCount},
-      {"popc", decodeBitCount},
-      {"brev", decodeBitCount},
-      {"bmsk", decodeMask},
-      {"szext", decodeMask},
-      {"fma", decodeFma},
-      {"rcp", decodeRoot},
-      {"sqrt", decodeRoot},
-      {"rsqrt", decodeRoot},
-      {"ex2", decodeApprox},
-      {"lg2", decodeApprox},
-      {"sin", decodeApprox},
-      {"cos", decodeApprox},
-      {"tanh", decodeApprox},
-      {"copysign", decodeCopysign},
-      {"testp", decodeTestp},
-      {"cvt", decodeCvt},
-      {"cvta", decodeCvta},
-      {"isspacep", decodeIsspacep},
-      {"mov", decodeMov},
-      {"setp", decodeSetp},
-      {"set", decodeSet},
-      {"selp", decodeSelp},
-      {"slct", decodeSlct},
-      {"ld", decodeLoad},
-      {"ldu", decodeLoad},
-      {"st", decodeStore},
-      {"prefetch", decodePrefetch},
-      {"prefetchu", decodePrefetch},
-      {"applypriority", decodePrefetch},
-      {"discard", decodePrefetch},
-      {"createpolicy", decodeCreatePolicy},
-      {"membar", decodeFence},
-      {"fence", decodeFence},
-      {"atom", decodeAtomic},
-      {"red", decodeAtomic},
-      {"cp", decodeCopyAsync},
-      {"mbarrier", decodeMbarrier},
-      {"shfl", decodeShuffle},
-      {"vote", decodeVote},
-      {"match", decodeMatch},
-      {"redux", decodeRedux},
-      {"activemask", decodeActiveMask},
-      {"elect", decodeElect},
-      {"mma", decodeMma},
-      {"ldmatrix", decodeLoadMatrix},
-      {"stmatrix", decodeStoreMatrix},
-      {"movmatrix", decodeMoveMatrix},
-      {"bra", decodeBranch},
-      {"brx", decodeBranchIndexed},
-      {"ret", decodeExit},
-      {"exit", decodeExit},
-      {"trap", decodeTrap},
-      {"brkpt", decodeTrap},
-      {"bar", decodeBarrier},
-      {"barrier", decodeBarrier},
-      {"griddepcontrol", decodeGridControl},
-      {"nanosleep", decodeNanosleep},
-      {"setmaxnreg", decodeNothing},
-      {"pmevent", decodeNothing}};
-  auto it = table.find(base);
-  return it == table.end() ? nullptr : it->second;
 }
 
 } // namespace kvc::sim
