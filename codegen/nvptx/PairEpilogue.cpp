@@ -56,7 +56,8 @@ PairEpilogue::Place PairEpilogue::place(Value tile, Value slot, Value row) {
   }
   place.pairInUnit = first;
   Value low = first;
-  if (pair < pairs)
+  // Slots beyond the last pair land beyond the unit.
+  if (pair < pairs || pairs % 8 != 0)
     low = e.add(e.mul(e.div(first, pair), 2 * pair), e.rem(first, pair));
   bool whole = unit % (2 * pair) == 0 && pairs % 8 == 0 && rows % unit == 0;
   for (int half = 0; half < 2; ++half) {
