@@ -2,6 +2,8 @@
 # part of it with `lit build/test --filter=frontend`.
 import os
 
+import shutil
+
 import lit.formats
 
 config.name = "kvc"
@@ -14,6 +16,11 @@ config.excludes = ["oracle", "Inputs"]
 config.environment["PATH"] = os.path.pathsep.join(
     [config.kvc_tools_dir, config.llvm_tools_dir, os.environ["PATH"]]
 )
+# NVIDIA's assembler: scripts/setup says how it comes here.
+for folder in (os.path.join(config.kvc_source_dir, ".cache/ptxas/bin"), "/usr/local/cuda/bin"):
+    config.environment["PATH"] += os.pathsep + folder
+if shutil.which("ptxas", path=config.environment["PATH"]):
+    config.available_features.add("ptxas")
 # Scripts that make test files share their writers.
 config.environment["PYTHONPATH"] = os.path.join(config.test_source_root, "frontend")
 config.environment["PYTHONDONTWRITEBYTECODE"] = "1"

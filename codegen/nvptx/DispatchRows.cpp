@@ -73,20 +73,34 @@ LogicalResult kvc::nvptx::emitRows(DispatchContext &context) {
   e.launchNext();
   Value row = e.ctaid(0);
   RowEmitter rows(k);
+  int64_t sharedBytes = 0;
   for (Operation *op : ops)
-    if (isa<RmsNormOp, LayerNormOp>(op))
+    if (isa<RmsNormOp, LayerNormOp>(op)) {
+      sharedBytes = 4 * NormSlices;
       rows.setNorm(op, emitNorm(k, rows, row, op, k.sharedMemory()));
-  for (Operation *sink : sinks) {
-    int64_t columns = rowElements(sink->getOperand(0).getType());
+    }
+  // Stores of as many columns share a loop, and what they pull.
+  for (auto first = sinks.begin(), last = first; first != sinks.end();
+       first = last) {
+    auto columnsOf = [](Operation *sink) {
+      return rowElements(sink->getOperand(0).getType());
+    };
+    int64_t columns = columnsOf(*first);
+    while (last != sinks.end() && columnsOf(*last) == columns)
+      ++last;
     e.loop(e.mul(e.tid(), width), e.c(columns), Threads * width,
            [&](Value column) {
              rows.begin(row, column, width);
-             (void)rows.store(sink);
+             // All of it before the first store, which may overwrite inputs.
+             for (Operation *sink : llvm::make_range(first, last))
+               rows.pull(sink);
+             for (Operation *sink : llvm::make_range(first, last))
+               (void)rows.store(sink);
            });
   }
 
   Launch &launch = context.launch(k);
-  launch.sharedBytes = 4 * NormSlices;
+  launch.sharedBytes = sharedBytes;
   launch.grid[0] = {extent, 1};
   return rows.status();
 }

@@ -267,13 +267,30 @@ void RowEmitter::append(CacheAppendOp op) {
   }
 }
 
+/// Storing rounds: what a kvc.round to the slot's element rounds.
+Value RowEmitter::storedValue(WriteOp op) {
+  auto round = op.getInput().getDefiningOp<RoundOp>();
+  bool same = round && round.getElement() == context.element(op.getSlot());
+  return same ? round.getInput() : op.getInput();
+}
+
+void RowEmitter::pull(Operation *op) {
+  if (auto write = dyn_cast<WriteOp>(op)) {
+    values(storedValue(write));
+    return;
+  }
+  for (Value operand :
+       {cast<CacheAppendOp>(op).getKey(), cast<CacheAppendOp>(op).getValue()})
+    values(operand);
+}
+
 LogicalResult RowEmitter::store(Operation *op) {
   if (auto appendOp = dyn_cast<CacheAppendOp>(op)) {
     append(appendOp);
     return outcome;
   }
   auto write = cast<WriteOp>(op);
-  Values stored = values(write.getInput());
+  Values stored = values(storedValue(write));
   Type element = context.element(write.getSlot());
   Value at = e.at(context.slotRow(write.getSlot(), window.row),
                   e.mul(window.column, elementBytes(element)));

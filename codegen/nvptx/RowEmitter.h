@@ -40,7 +40,9 @@ public:
   /// The window's f32 values of `value`.
   Values values(Value value);
 
-  /// Stores what `op` (a write or cache_append) stores of the window.
+  /// Computes what `op` (a write or cache_append) stores of the window.
+  void pull(mlir::Operation *op);
+  /// Stores it.
   mlir::LogicalResult store(mlir::Operation *op);
 
   /// Failure once an op had no emitter; its error is printed then.
@@ -57,6 +59,7 @@ private:
   Values rope(RopeOp op, Place place);
   Values vectorAt(mlir::FlatSymbolRefAttr weight, Value column);
   void append(CacheAppendOp op);
+  Value storedValue(WriteOp op);
   Values unsupported(mlir::Operation *op, llvm::StringRef why);
 
   KernelContext &context;
