@@ -562,6 +562,9 @@ LogicalResult ContextOp::verifySymbolUses(SymbolTableCollection &) {
 }
 
 LogicalResult AttentionOp::verifySymbolUses(SymbolTableCollection &) {
+  std::optional<Type> weights = getWeights();
+  if (weights && !weights->isBF16() && !weights->isF16())
+    return emitOpError("rounds its weights to bf16 or f16, found ") << *weights;
   CacheOp cache;
   if (failed(verifyCache(*this, getCacheAttr(), getLayer(), cache)))
     return failure();

@@ -647,14 +647,16 @@ def Kvc_AttentionOp : Kvc_CacheUserOp<"attention", [Kvc_ReadsCache, AllTypesMatc
     The composition of `kvc.scores`, `kvc.masked_softmax` and `kvc.context`; query and result
     are [rows][heads][head_dim]. Computed by online softmax (Milakov and Gimelshein, 2018, arXiv:1805.02867) over splits of the cache type's
     `split` absolute positions, merged in ascending order: the same sums in prefill
-    and in decode.
+    and in decode. With `weights`, `f16` or `bf16`, what multiplies the values of a split, exp(score - the
+    split's largest), is rounded to that type; the sum it is divided by is of what is not rounded.
+    No rounding in exact mode.
 
     ```mlir
     %c = kvc.attention %q, @kv[%layer], %batch {scale = 0.125 : f64} : tensor<?x9x64xf32, #kvc.rows>
     ```
   }];
   let arguments = (ins Kvc_RowsTensor:$query, FlatSymbolRefAttr:$cache, Optional<Index>:$layer, Kvc_BatchType:$batch,
-                       F64Attr:$scale);
+                       F64Attr:$scale, OptionalAttr<TypeAttr>:$weights);
   let results = (outs Kvc_RowsTensor:$result);
   let assemblyFormat = "$query `,` $cache (`[` $layer^ `]`)? `,` $batch attr-dict `:` type($query)";
 }

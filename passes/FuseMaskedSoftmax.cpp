@@ -60,10 +60,13 @@ void FuseMaskedSoftmaxPass::fuse(ProgramOp program) {
         isa<KernelOp>(context->getParentOp()) || !cacheStays(scores, context))
       continue;
     rewriter.setInsertionPoint(context);
+    // A matrix unit's operands are of one type: where queries are rounded for
+    // it, so are the weights.
+    auto round = scores.getQuery().getDefiningOp<RoundOp>();
     auto attention = AttentionOp::create(
         rewriter, context.getLoc(), context.getType(), scores.getQuery(),
         context.getCacheAttr(), context.getLayer(), context.getBatch(),
-        scores.getScaleAttr());
+        scores.getScaleAttr(), round ? round.getElementAttr() : TypeAttr());
     rewriter.replaceOp(context, attention);
     rewriter.eraseOp(softmax);
     rewriter.eraseOp(scores);

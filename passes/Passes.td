@@ -76,7 +76,8 @@ def QuantizeActivations : Kvc_Pass<"kvc-quantize-activations"> {
     block-quantised in every layer reads its input through a `kvc.quantize`, one for
     each distinct input. A linear with an f32, f16 or bf16 weight in any layer keeps f32
     activations. If it is `bf16`: each linear reads its input through a `kvc.round` to bf16, and each
-    attention its query through one to the cache's element type, unless that is f32.
+    attention its query through one to the cache's element type, unless that is f32. (The fused attention
+    then rounds its weights to it, too.)
     Nothing else in the compiler decides where roundings stand.
 
     ```mlir
@@ -153,7 +154,8 @@ def FuseMaskedSoftmax : Kvc_FusionPass<"kvc-fuse-masked-softmax"> {
   let summary = "attention that never stores its scores";
   let description = [{
     Scores, masked softmax and context of one cache layer become one `kvc.attention` in a
-    kernel of its own, unless something else uses the scores or writes the cache in between.
+    kernel of its own, unless something else uses the scores or writes the cache in between. Where the query is a
+    `kvc.round`, the attention's `weights` are rounded to the same type.
 
     ```mlir
     %s = kvc.scores %q, @kv[%layer], %batch {scale = 0.125 : f64} : ...

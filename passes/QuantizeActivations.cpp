@@ -55,6 +55,8 @@ private:
       element = elementOf(scores, scores.getCacheAttr());
     } else if (auto attention = dyn_cast<AttentionOp>(op)) {
       element = elementOf(attention, attention.getCacheAttr());
+      if (!element.isF32())
+        attention.setWeights(element);
     }
     if (!element || element.isF32())
       return;

@@ -252,7 +252,10 @@ SmallVector<Value> AttentionEmitter::emitWeights(ArrayRef<Query> queries,
                         e.b, e.loc, arith::CmpFPredicate::OEQ, score, hidden);
                     Value weight = e.exp(e.subf(score, maxima[i]));
                     weight = e.select(isHidden, e.splatReal(0.0), weight);
-                    e.store(weight, at, 4);
+                    Value stored = weight;
+                    if (std::optional<Type> type = attention.getWeights())
+                      stored = e.widen(e.narrow(weight, *type));
+                    e.store(stored, at, 4);
                     next.push_back(e.addf(carried[i], weight));
                   }
                   return next;

@@ -114,6 +114,34 @@ static void weigh(const double *weights, const CacheEntry &entry,
   }
 }
 
+/// out[:] = the weighted sum of the values of positions 0 .. visible-1, split
+/// by split, each split's weights rounded to `element`.
+static void weighRounded(std::vector<double> &scores, const CacheEntry &entry,
+                         const CacheState &cache, int64_t kvHead,
+                         int64_t visible, Type element, double *out) {
+  int64_t headDim = cache.getType().getHeadDim();
+  int64_t split = cache.getType().getSplit();
+  double largest = *std::max_element(scores.begin(), scores.begin() + visible);
+  double sum = 0;
+  std::fill_n(out, headDim, 0.0);
+  for (int64_t begin = 0; begin < visible; begin += split) {
+    int64_t end = std::min(begin + split, visible);
+    double top =
+        *std::max_element(scores.begin() + begin, scores.begin() + end);
+    double factor = std::exp(top - largest);
+    for (int64_t t = begin; t < end; ++t) {
+      double weight = std::exp(scores[t] - top);
+      sum += weight * factor;
+      weight = roundTo(element, weight) * factor;
+      const double *value = &entry.values[t * cache.width() + kvHead * headDim];
+      for (int64_t i = 0; i < headDim; ++i)
+        out[i] += weight * value[i];
+    }
+  }
+  for (int64_t i = 0; i < headDim; ++i)
+    out[i] /= sum;
+}
+
 static int64_t headsOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getDimSize(1);
 }
@@ -192,6 +220,11 @@ llvm::Error Interpreter::run(AttentionOp op) {
     for (int64_t h = 0; h < heads; ++h) {
       scoreHead(query.row(r) + h * headDim, **entry, state, h / group,
                 op.getScale().convertToDouble(), count, scores.data());
+      if (op.getWeights() && roundings == Roundings::Declared) {
+        weighRounded(scores, **entry, state, h / group, count, *op.getWeights(),
+                     result.row(r) + h * headDim);
+        continue;
+      }
       softmax(scores.data(), count, count);
       weigh(scores.data(), **entry, state, h / group, count,
             result.row(r) + h * headDim);

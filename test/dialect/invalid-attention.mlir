@@ -193,3 +193,16 @@ kvc.model @m attributes {max_context = 8 : i64} {
     kvc.return %l : tensor<?x6xf32, #kvc.outputs>
   }
 }
+
+// -----
+
+kvc.model @m attributes {max_context = 8 : i64} {
+  kvc.cache @kv : !kvc.cache<layers = 1, kv_heads = 2, head_dim = 16, type = f16, page = 64, split = 64>
+  kvc.forward @f(%t: tensor<?xi32, #kvc.rows>, %b: !kvc.batch) -> tensor<?x6xf32, #kvc.outputs> {
+    %h = kvc.read slot<rows, offset = 0, stride = 256, f32> : tensor<?x4x16xf32, #kvc.rows>
+    // expected-error@+1 {{rounds its weights to bf16 or f16, found 'f32'}}
+    %y = kvc.attention %h, @kv, %b {scale = 0.5 : f64, weights = f32} : tensor<?x4x16xf32, #kvc.rows>
+    %l = kvc.read slot<logits, offset = 0, stride = 24, f32> : tensor<?x6xf32, #kvc.outputs>
+    kvc.return %l : tensor<?x6xf32, #kvc.outputs>
+  }
+}

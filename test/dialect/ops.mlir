@@ -137,8 +137,8 @@ kvc.model @l3 attributes {max_context = 8 : i64} {
       kvc.dispatch "attention" 1 {
         // CHECK: kvc.read slot<rows, offset = 0, stride = 256, f32> : tensor<?x4x16xf32, #kvc.rows>
         %q = kvc.read slot<rows, offset = 0, stride = 256, f32> : tensor<?x4x16xf32, #kvc.rows>
-        // CHECK: kvc.attention %{{.*}}, @kv[%{{.*}}], %[[BATCH]] {scale = 2.500000e-01 : f64} : tensor<?x4x16xf32, #kvc.rows>
-        %c = kvc.attention %q, @kv[%layer], %batch {scale = 0.25 : f64} : tensor<?x4x16xf32, #kvc.rows>
+        // CHECK: kvc.attention %{{.*}}, @kv[%{{.*}}], %[[BATCH]] {scale = 2.500000e-01 : f64, weights = f16} : tensor<?x4x16xf32, #kvc.rows>
+        %c = kvc.attention %q, @kv[%layer], %batch {scale = 0.25 : f64, weights = f16} : tensor<?x4x16xf32, #kvc.rows>
         // CHECK: kvc.round %{{.*}} to f16 : tensor<?x4x16xf32, #kvc.rows>
         %c16 = kvc.round %c to f16 : tensor<?x4x16xf32, #kvc.rows>
         // CHECK: kvc.write %{{.*}}, slot<rows, offset = 384, stride = 128, f16> : tensor<?x4x16xf32, #kvc.rows>

@@ -10,6 +10,9 @@
 // RUN: kvc-translate --interpret %s --ids 1,0 --ids 0,0,1 --all-logits | FileCheck %s --check-prefix=RAGGED
 // RUN: sed -e '/kvc.scores/d; /kvc.masked_softmax/d; s/kvc.context .*/kvc.attention %%q, @kv, %%batch {scale = 1.0986122886681098 : f64} : tensor<?x2x1xf32, #kvc.rows>/' %s > fused.mlir
 // RUN: kvc-translate --interpret fused.mlir --ids 0,1 --all-logits | FileCheck %s
+// RUN: sed -e 's/1098 : f64}/1098 : f64, weights = bf16}/' fused.mlir > weights.mlir
+// RUN: kvc-translate --interpret weights.mlir --ids 0,1 --all-logits | FileCheck %s
+// RUN: kvc-translate --interpret weights.mlir --ids 0,1 --ids 0,0,0,0,1 --rounded | FileCheck %s --check-prefix=WEIGHTS
 // RUN: kvc-translate --interpret %s --ids 0,1,2,0 --ids 1 --decode-ids 2,1 --decode-ids 1 --against fused.mlir
 // RUN: kvc-translate --interpret %s --ids 0,1,2 --cache cache.npz
 // RUN: %python -m zipfile -l cache.npz | FileCheck %s --check-prefix=CACHE
@@ -29,6 +32,10 @@
 // RAGGED-NEXT: logits[1][0]: 4 4
 // RAGGED-NEXT: logits[1][1]: 4 4
 // RAGGED-NEXT: logits[1][2]: 6.4 5.33333333
+// In bf16 a third is 0.333984375: (4 * that + 8) / (4 / 3). Five positions are two splits: four weights of 1, whose
+// split's largest score is its own, and one: (4 * 4 / 3 + 8) / (7 / 3), although a third as such would be rounded.
+// WEIGHTS: logits[0][0]: 7.00195312 6
+// WEIGHTS-NEXT: logits[1][0]: 5.71428571 4.8
 // CACHE-DAG: layer0.sequence0.k.npy
 // CACHE-DAG: layer0.sequence0.v.npy
 // MISSING: rounds.mlir

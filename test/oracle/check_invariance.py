@@ -7,7 +7,9 @@ Sequences of different lengths run alone with one thread; then with two
 threads, prefilled in chunks of 1, 7 and 64, all in one batch, and without the
 cache. Every way must give the same ids and the same bits of logits, and
 project the number of rows that it says it does: prompt + new - 1 with the
-cache, the sum of all lengths without. Standard library only.
+cache, the sum of all lengths without. On a GPU's device there are no threads,
+but chunks of 3, 8 and 9 rows, and for the sim blocks in another order. Standard
+library only.
 """
 import argparse
 import json
@@ -27,6 +29,9 @@ WAYS = {
     "batch-chunk-7": ["--threads", "1", "--prefill-chunk", "7"],
     "no-cache": ["--threads", "2", "--no-cache"],
 }
+GPU_WAYS = {f"chunk-{rows}": ["--prefill-chunk", str(rows)] for rows in (1, 3, 8, 9, 64)}
+GPU_WAYS.update({"batch": [], "batch-chunk-7": ["--prefill-chunk", "7"], "no-cache": ["--no-cache"]})
+SIM_WAYS = {**GPU_WAYS, "batch-permuted": ["--sim-seed", "5"]}
 
 
 def run(program, prompts, new, folder, options, timeout):
@@ -99,29 +104,30 @@ def main():
     parser.add_argument("--lengths", default="70,9,131", help="prompt tokens (default: %(default)s)")
     parser.add_argument("--new", type=int, default=12, help="new tokens (default: %(default)s)")
     parser.add_argument("--vocab", type=int, default=90, help="prompt ids are below this (default: %(default)s)")
-    parser.add_argument("--ways", default=",".join(WAYS), help="of: %(default)s")
-    parser.add_argument("--device", help="run the program there: cuda or sim (default: the program's own)")
+    parser.add_argument("--device", default="cpu", choices=("cpu", "sim", "cuda"), help="where to run")
+    parser.add_argument("--ways", help=f"of: {','.join(WAYS)}; on sim and cuda of: {','.join(SIM_WAYS)}")
     parser.add_argument("--timeout", type=float, default=1800.0, help="seconds for one run")
     args = parser.parse_args()
-    lengths, ways = [int(word) for word in args.lengths.split(",")], args.ways.split(",")
-    unknown = [way for way in ways if way not in WAYS]
+    known = {"cpu": WAYS, "sim": SIM_WAYS, "cuda": GPU_WAYS}[args.device]
+    device = [] if args.device == "cpu" else ["--device", args.device]
+    lengths = [int(word) for word in args.lengths.split(",")]
+    ways = args.ways.split(",") if args.ways else list(known)
+    unknown = [way for way in ways if way not in known]
     if unknown:
-        parser.error(f"no such way: {', '.join(unknown)}; there are {', '.join(WAYS)}")
+        parser.error(f"no such way: {', '.join(unknown)}; there are {', '.join(known)}")
     program = os.path.abspath(args.program)
-    device = [f"--device={args.device}"] if args.device else []
     prompts = [[(37 * i * i + 11 * i + length) % args.vocab for i in range(length)] for length in lengths]
 
     with tempfile.TemporaryDirectory(prefix="kvc-invariance-") as folder:
         def each(options):
-            return [run(program, [prompt], args.new, folder, [*device, *options], args.timeout)[0]
-                    for prompt in prompts]
+            return [run(program, [prompt], args.new, folder, options, args.timeout)[0] for prompt in prompts]
 
-        alone, bad = each(["--threads", "1"]), 0
+        alone, bad = each(device or ["--threads", "1"]), 0
         for way in ways:
             if way.startswith("batch"):
-                results = run(program, prompts, args.new, folder, [*device, *WAYS[way]], args.timeout)
+                results = run(program, prompts, args.new, folder, [*known[way], *device], args.timeout)
             else:
-                results = each(WAYS[way])
+                results = each([*known[way], *device])
             bad += compare(way, alone, results, prompts, args.new, folder)
     total = len(ways) * len(prompts)
     print(f"{os.path.basename(program)}: {total - bad}/{total} runs bit-identical to the sequence alone "

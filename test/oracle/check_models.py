@@ -6,6 +6,8 @@
 The models are the JSON specs of test/models that have a record in tiny/, and
 the tiny GGUF models of tiny_gguf/, written into a temporary folder. Each is
 compiled with float32 activations and cache and checked by check_program.py.
+With --device=sim or cuda it is compiled for GPUs, whose activations are bf16,
+and may differ from its record by a tenth of the logits' deviation.
 The last line says how many models are equal; standard library only.
 """
 import argparse
@@ -39,14 +41,19 @@ def compile_model(name, model, program, options, args):
 
 def check(name, record, model, program, args):
     """Compiles one model and compares; returns (exit status, output)."""
-    status, output = compile_model(name, model, program, ["--activations=f32", "--kv-type=f32"], args)
+    options = ["--target=cuda"] if args.device else ["--activations=f32", "--kv-type=f32"]
+    status, output = compile_model(name, model, program, options, args)
     if status != 0:
         return status, output
-    status, output = run([sys.executable, os.path.join(HERE, "check_program.py"), record, program, "--",
-                          *args.program_arg], args.timeout)
+    device = [f"--device={args.device}"] if args.device else []
+    status, output = run([sys.executable, os.path.join(HERE, "check_program.py"), record, program,
+                          *(["--tolerance=0.1"] if device else []), "--", *device, *args.program_arg], args.timeout)
     if not args.invariance:
         return status, output
     command = [sys.executable, os.path.join(HERE, "check_invariance.py"), program]
+    if device:
+        more, text = run([*command, "--lengths=70,9,1", "--new=4", "--device", args.device], args.timeout)
+        return status or more, f"{output}\n{text}"
     more, text = run(command, args.timeout)
     status, output = status or more, f"{output}\n{text}"
     more, text = compile_model(name, model, program, ["--activations=int8", "--kv-type=f16"], args)
@@ -62,6 +69,7 @@ def main():
                         help="a further argument of kvc compile, such as --target-cpu=x86-64-v3")
     parser.add_argument("--program-arg", action="append", default=[], metavar="ARG",
                         help="a further argument of the programs, such as --no-cache")
+    parser.add_argument("--device", choices=("sim", "cuda"), help="compile for GPUs and run there")
     parser.add_argument("--invariance", action="store_true",
                         help="check too that logits do not depend on threads, batch, chunks and cache, "
                              "for float32 and for int8 activations")

@@ -8,6 +8,11 @@ the ids that follow, and either the two largest logits of each step or all
 logits. The last line printed says how many prompts are equal; the exit status
 is 0 when all are, differences at a near tie forgiven as the record allows.
 
+With --tolerance T, for programs that round on the way (bf16): the record's ids
+are fed, each logit must be within T of the deviation of its step's logits, and
+the largest must be the record's wherever the record's two largest are more than
+10 T apart.
+
 Record, one JSON object:
   name        used in the last line
   tie         {"logit_gap": G, "most": N}: a first differing id is forgiven
@@ -160,6 +165,57 @@ def compare_logits(sequence, path, steps, tolerance):
     return worst / deviation
 
 
+def deviation_of(values):
+    mean = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((x - mean) ** 2 for x in values) / len(values))
+
+
+def compare_near(sequence, path, tolerance):
+    """Logits of forced ids; returns the largest error in deviations of a step's logits."""
+    (steps, vocab), ours = npy.read(path)
+    if steps != len(sequence["ids"]):
+        raise Mismatch(f"{steps} rows of logits, the record has {len(sequence['ids'])}")
+    theirs = None
+    if "logits" in sequence:
+        theirs = array.array("f")
+        theirs.frombytes(base64.b64decode(sequence["logits"]))
+        if sys.byteorder == "big":
+            theirs.byteswap()
+    worst = 0.0
+    for step in range(steps):
+        row = ours[step * vocab:(step + 1) * vocab]
+        if theirs is None:
+            first, first_logit, second, second_logit = sequence["top2"][step]
+            wanted = {first: first_logit, second: second_logit}
+        else:
+            wanted = dict(enumerate(theirs[step * vocab:(step + 1) * vocab]))
+        deviation = deviation_of(row)
+        for index, logit in wanted.items():
+            error = abs(row[index] - logit) / deviation
+            if not error <= tolerance:
+                raise Mismatch(f"logit [{step}, {index}] is {row[index]:.7g}, the record has {logit:.7g}: "
+                               f"{error:.2e} of the deviation, allowed {tolerance:.0e}")
+            worst = max(worst, error)
+        best, next_best = sorted(wanted, key=wanted.get)[:-3:-1]
+        if wanted[best] - wanted[next_best] > 10 * tolerance * deviation and row.index(max(row)) != best:
+            raise Mismatch(f"id {step} is {row.index(max(row))}, the record has {best}, far ahead of {next_best}")
+    return worst
+
+
+def check_near(record, program, folder, args):
+    """All sequences of a record, forced; returns the exit status."""
+    equal, worst = 0, 0.0
+    for index, sequence in enumerate(record["sequences"]):
+        try:
+            worst = max(worst, compare_near(sequence, force(program, sequence, folder, args)[1], args.tolerance))
+            equal += 1
+        except (Mismatch, npy.NpyError, OSError) as error:
+            print(f"prompt {index}: {error}")
+    print(f"{record['name']}: {equal}/{len(record['sequences'])} prompts near, largest logit error {worst:.2e} of the "
+          f"deviation, allowed {args.tolerance:.0e}")
+    return 0 if equal == len(record["sequences"]) else 1
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("record")
@@ -167,6 +223,7 @@ def main():
     parser.add_argument("--alone", action="store_true", help="a run for each prompt instead of one batch")
     parser.add_argument("--logits", action="store_true", help="ask for logits where the record has only two a step")
     parser.add_argument("--timeout", type=float, default=900.0, help="seconds for one run of the program")
+    parser.add_argument("--tolerance", type=float, help="feed the record's ids; logits may differ by that much")
     argv, rest = sys.argv[1:], []
     if "--" in argv:
         cut = argv.index("--")
@@ -178,6 +235,9 @@ def main():
         record = json.load(file)
     sequences = record["sequences"]
     program = os.path.abspath(args.program)
+    if args.tolerance is not None:
+        with tempfile.TemporaryDirectory(prefix="kvc-check-") as folder:
+            return check_near(record, program, folder, args)
     tie, tolerance = record.get("tie"), record.get("tolerance", 2e-4)
 
     results = [None] * len(sequences)

@@ -42,4 +42,18 @@ kvc.model @m attributes {max_context = 32 : i64} {
     %r = kvc.select_rows %c, %batch : (tensor<?x2x4xf32, #kvc.rows>) -> tensor<?x2x4xf32, #kvc.outputs>
     kvc.return %r : tensor<?x2x4xf32, #kvc.outputs>
   }
+  // Rounded queries meet rounded weights.
+  kvc.program @rounded(%tokens: tensor<?xi32, #kvc.rows>, %batch: !kvc.batch) -> tensor<?x2x4xf32, #kvc.outputs> attributes {phase = #kvc.phase<decode>} {
+    // CHECK: kvc.program @rounded
+    // CHECK: %[[QR:.*]] = kvc.round
+    // CHECK: kvc.attention %[[QR]], @kv, %{{.*}} {scale = 5.000000e-01 : f64, weights = f16}
+    %x = kvc.embed %tokens, @embd : (tensor<?xi32, #kvc.rows>) -> tensor<?x8xf32, #kvc.rows>
+    %q = kvc.linear %x, [@q] : (tensor<?x8xf32, #kvc.rows>) -> tensor<?x2x4xf32, #kvc.rows>
+    %qr = kvc.round %q to f16 : tensor<?x2x4xf32, #kvc.rows>
+    %s = kvc.scores %qr, @kv, %batch {scale = 0.5 : f64} : (tensor<?x2x4xf32, #kvc.rows>) -> tensor<?x2x?xf32, #kvc.rows>
+    %p = kvc.masked_softmax %s, %batch : tensor<?x2x?xf32, #kvc.rows>
+    %c = kvc.context %p, @kv, %batch : (tensor<?x2x?xf32, #kvc.rows>) -> tensor<?x2x4xf32, #kvc.rows>
+    %r = kvc.select_rows %c, %batch : (tensor<?x2x4xf32, #kvc.rows>) -> tensor<?x2x4xf32, #kvc.outputs>
+    kvc.return %r : tensor<?x2x4xf32, #kvc.outputs>
+  }
 }

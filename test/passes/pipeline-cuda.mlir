@@ -36,7 +36,7 @@
 // CHECK-NEXT: kvc.barrier
 // CHECK-NEXT: kvc.dispatch "attention" 2 {
 // CHECK-NEXT: kvc.read slot<rows, offset = 320, stride = 320, f16>
-// CHECK-NEXT: %[[A:.*]] = kvc.attention
+// CHECK-NEXT: %[[A:.*]] = kvc.attention {{.*}}weights = f16}
 // CHECK-NEXT: %[[A16:.*]] = kvc.round %[[A]] to bf16
 // CHECK-NEXT: kvc.write %[[A16]], slot<rows, offset = 640, stride = 320, bf16>
 // CHECK-NEXT: }

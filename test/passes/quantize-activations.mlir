@@ -21,7 +21,7 @@
 // BF16: kvc.program @attend
 // BF16: %[[X:.*]] = kvc.read slot<rows
 // BF16-NEXT: %[[QR:.*]] = kvc.round %[[X]] to f16
-// BF16-NEXT: kvc.attention %[[QR]]
+// BF16-NEXT: kvc.attention %[[QR]], {{.*}}weights = f16}
 // BF16-NEXT: kvc.scores %[[QR]]
 // BF16-NOT: kvc.round
 // KVF32: kvc.program @attend
