@@ -47,6 +47,15 @@ def ulps(element, ours, theirs):
     return different, worst
 
 
+def instruction_of(ptx):
+    """The lines between the last load and the first store, which is what a snippet is about."""
+    lines = [" ".join(line.split()) for line in ptx.splitlines()]
+    loads = ("ld.global", "ld.param", "add.u64", "mad.wide")
+    first = max((i for i, line in enumerate(lines) if line.startswith(loads)), default=-1) + 1
+    end = next((i for i in range(first, len(lines)) if lines[i].startswith("st.global")), len(lines))
+    return " ".join(line for line in lines[first:end] if line)[:110]
+
+
 def compare(record, buffers):
     """One line's worth: values that differ and by how much, over all buffers."""
     different = worst = values = 0
@@ -62,7 +71,7 @@ def compare(record, buffers):
             count = sum(a != b for a, b in zip(ours, theirs))
             different += count
             worst = math.inf if count else worst
-    return {"name": record["name"], "values": values, "different": different,
+    return {"name": f"{record['name']} ({instruction_of(record['ptx'])})", "values": values, "different": different,
             "ulps": worst if worst != math.inf else "no number", "approximate": bool(record.get("approximate"))}
 
 
@@ -96,7 +105,7 @@ def work(folder, names, backend):
                 buffers = [bytes.fromhex(p["after"]) for p in record["parameters"] if p["kind"] == "buffer"]
             row = compare(record, buffers)
         except (Failure, KeyError, ValueError) as error:
-            row = {"name": record.get("name", name), "error": f"{error}"}
+            row = {"name": f"{name} ({instruction_of(record.get('ptx', ''))})", "error": f"{error}"}
         print(json.dumps({**row, "file": name}), flush=True)
         if gpu and gpu.broken:
             return 3

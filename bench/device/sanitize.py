@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Every kernel of the tiny programs under compute-sanitizer.
 
-Each program runs twice under each tool: nine sequences of different lengths
-with prefill chunks of 64 (many rows), and one short sequence with sampling (few
+Each program runs twice under each tool: ten sequences of different lengths in
+one batch (many rows and outputs), and one short sequence with sampling (few
 rows). A run without the tool names the kernels that were launched, the
 program's PTX those that there are. Where the tool is absent or refuses the
 device, that is what is recorded.
@@ -19,7 +19,7 @@ import common
 from common import Failure
 
 TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
-MANY = ["--prefill-chunk", "64"]
+MANY = ["--prefill-chunk", "512"]
 FEW = ["--temperature", "0.8", "--top-k", "12", "--top-p", "0.9", "--seed", "3"]
 PLACES = ("/usr/local/cuda/bin", "/opt/nvidia/nsight-compute", "/usr/local/cuda/compute-sanitizer")
 
@@ -35,7 +35,7 @@ def tool_path():
 
 def runs(vocab):
     """(name, prompts, new tokens, options, greedy)"""
-    lengths = (70, 3, 1, 64, 12, 9, 2, 33, 5)
+    lengths = (70, 3, 1, 64, 12, 9, 2, 33, 5, 4)
     return [("many", [common.prompt_ids(n, i, vocab) for i, n in enumerate(lengths)], 3, MANY, True),
             ("few", [common.prompt_ids(3, 1, vocab)], 3, FEW, False)]
 
