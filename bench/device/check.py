@@ -7,7 +7,8 @@ with the CPU program's, and bit for bit with the PTX interpreter's. The ids that
 it chooses must be the interpreter's wherever that one's two largest logits are
 further apart than ten times the tolerance. Then the same sequences in batches
 of 64, 9, 8, 3 and alone, in chunks and whole, and without the cache: the bits
-of the logits must not change.
+of the logits must not change. So must those of a model of a real size, whose
+long prompts run in kernels that no tiny model launches.
 """
 import argparse
 import concurrent.futures
@@ -102,12 +103,12 @@ def check_record(entry, program, record, folder, timeout, device):
     return row
 
 
-def ways(prompts, small):
+def ways(lengths, small):
     """(name, indices of the prompts, options) of every further run."""
-    result = [(f"batch {count}", range(count), []) for count in (3, 8, 9) if count < len(prompts)]
+    result = [(f"batch {count}", range(count), []) for count in (3, 8, 9) if count < len(lengths)]
     result += [(f"alone {index}", [index], []) for index in range(3)]
     result += [("batch 3, chunk 1", range(3), ["--prefill-chunk", "1"]),
-               ("batch 9, chunk 7", range(min(9, len(prompts))), ["--prefill-chunk", "7"]),
+               ("batch 9, chunk 7", range(min(9, len(lengths))), ["--prefill-chunk", "7"]),
                ("batch 3, chunk 64", range(3), ["--prefill-chunk", "64"]),
                ("no cache", range(3), ["--no-cache"])]
     if small:
@@ -115,15 +116,22 @@ def ways(prompts, small):
     return result
 
 
-def check_invariance(entry, program, vocab, folder, timeout, device, small):
+def large_ways(lengths):
+    """The same for few sequences of a large model; the first prompt is the long one."""
+    everything = range(len(lengths))
+    return [("alone", [0], ["--prefill-chunk", "2048"]), ("chunk 256", everything, ["--prefill-chunk", "256"]),
+            ("chunk 64", everything, ["--prefill-chunk", "64"]), ("chunk 8", [0], ["--prefill-chunk", "8"])]
+
+
+def check_invariance(entry, program, vocab, folder, timeout, device, lengths, every_way):
     """The ways whose logits are not the bits of the largest batch's."""
-    count = 4 if small else 64
-    lengths = [9, 3, 12, 1] if small else [LENGTHS[i % len(LENGTHS)] for i in range(count)]
     prompts = [common.prompt_ids(length, number, vocab) for number, length in enumerate(lengths)]
-    option = [f"--device={device}"]
-    whole = common.run_batch(program, prompts, NEW, folder, timeout, option, logits=True)
+    option = [f"--device={device}", "--ctx", "256" if max(lengths) <= 200 else "1024"]
+    whole = common.run_batch(program, prompts, NEW, folder, timeout, option + ["--prefill-chunk", "2048"], logits=True)
     row = {"name": entry["name"], "ways": 0, "bad": []}
-    for way, indices, options in ways(prompts, small):
+    if any(value != value for values in whole.logits for value in values):
+        row["bad"].append("there are NaNs among the logits")
+    for way, indices, options in every_way:
         batch = common.run_batch(program, [prompts[i] for i in indices], NEW, folder, timeout, option + options,
                                  logits=True)
         row["ways"] += 1
@@ -156,7 +164,7 @@ def line_of(row):
 
 def main():
     parser = common.stage_parser(argparse.ArgumentParser(description=__doc__.splitlines()[0]))
-    parser.add_argument("--what", default="record,invariance")
+    parser.add_argument("--what", default="record,invariance,large")
     parser.add_argument("--small", action="store_true", help="few sequences: for a dry run on the PTX interpreter")
     args = parser.parse_args()
     results, deadline = common.Results(args.output), common.Deadline(args.limit)
@@ -170,11 +178,19 @@ def main():
             timeout = deadline.limit(600 if args.backend == "sim" else 60)
             if what == "record":
                 return check_record(entry, program, record, folder, timeout, args.backend)
-            return check_invariance(entry, program, record["vocab"], folder, timeout, args.backend, args.small)
+            lengths = [LENGTHS[i % len(LENGTHS)] for i in range(64)]
+            if what == "large":
+                lengths = [600, 33, 9]
+            elif args.small:
+                lengths = [9, 3, 12, 1]
+            every_way = large_ways(lengths) if what == "large" else ways(lengths, args.small)
+            return check_invariance(entry, program, record["vocab"], folder, timeout, args.backend, lengths, every_way)
 
         for what in args.what.split(","):
-            role = "check" if what == "record" else "invariance"
+            role = {"record": "check", "invariance": "invariance", "large": "speed"}[what]
             jobs = [(what, entry) for entry in common.programs_of(args, role)]
+            # The smallest of the large ones will do, and the PTX interpreter has no time for it.
+            jobs = jobs if what != "large" else [] if args.backend == "sim" else jobs[:1]
             rows = []
             with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
                 for job, future in [(job, pool.submit(work, job)) for job in jobs]:
