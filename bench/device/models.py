@@ -74,5 +74,6 @@ def all_models(folder):
     for name, file in SPEEDS.items():
         path = os.path.join(common.REPOSITORY, "bench", "specs", file)
         spec = read_json(path)
-        models.append(Model(name, path, spec["vocab"], ["speed"], spec=spec, random=True))
+        roles = ["speed"] + ["large"] * (name == "llama-3.2-1b")
+        models.append(Model(name, path, spec["vocab"], roles, spec=spec, random=True))
     return models
