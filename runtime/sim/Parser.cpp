@@ -358,6 +358,9 @@ private:
     if (peek().Is != Token::Word || peek().Text[0] == '.')
       return fail("'" + std::string(peek().Text) + "' is not known here");
     statement.Opcode = Tokens[At++].Text;
+    Within = statement.Opcode;
+    if (!findDecoder(Within.substr(0, Within.find('.'))))
+      return fail("unknown instruction");
     while (!isMark(';')) {
       statement.Operands.emplace_back();
       if (!operand(statement.Operands.back()))
@@ -367,6 +370,7 @@ private:
     }
     if (!expectMark(';'))
       return false;
+    Within = {};
     Decoder decoder(frame, statement);
     return decoder.run(Error);
   }

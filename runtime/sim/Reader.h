@@ -20,7 +20,10 @@ public:
   }
   bool fail(const std::string &what) { return failAt(peek().Line, what); }
   bool failAt(uint32_t line, const std::string &what) {
-    Error = "line " + std::to_string(line) + ": " + what;
+    Error = "line " + std::to_string(line) + ": ";
+    if (!Within.empty())
+      Error += "'" + std::string(Within) + "': ";
+    Error += what;
     return false;
   }
   bool isMark(char c, size_t ahead = 0) const {
@@ -89,6 +92,7 @@ public:
   std::string &Error;
   std::vector<Token> Tokens;
   size_t At = 0;
+  std::string_view Within; // the instruction being read
 };
 
 /// A .global, .const, .shared or .local variable, which becomes

@@ -74,7 +74,7 @@ struct LaunchOptions {
   /// Bounds, alignment, divergence and deadlock are always checked.
   bool Checks = true;
   /// Warp instructions of one CTA after which it is taken for an endless loop.
-  uint64_t InstructionLimit = uint64_t(1) << 33;
+  uint64_t InstructionLimit = uint64_t(1) << 30;
 };
 
 /// What one kernel did, over all of its launches.
