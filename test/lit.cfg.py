@@ -32,6 +32,8 @@ for name in ("KVC_SMOLLM2", "KVC_FULL", "CUDA_HOME", "CUDA_PATH", "ASAN_OPTIONS"
 
 config.substitutions.append(("%python", config.python))
 config.substitutions.append(("%source", config.kvc_source_dir))
+# A CUDA driver without a GPU, which fails in the ways that FAKE_CUDA names.
+config.substitutions.append(("%kvc_fake_cuda", os.path.join(config.kvc_binary_dir, "fake-cuda")))
 
 # REQUIRES: kvc-opt, kvc-translate, kvc; sanitized when built with sanitizers.
 config.available_features.update(config.kvc_tools)
