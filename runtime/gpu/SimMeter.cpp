@@ -83,12 +83,28 @@ static Json toJson(const sim::Meter &meter) {
           {"loaded_bytes_by_allocation", std::move(sectors)}};
 }
 
+/// Lines of the PTX text that were executed: [first, last] of each run of
+/// lines, in which lines without an instruction are left out.
+static Json lines(const sim::Meter &meter) {
+  Json runs = Json::array();
+  uint32_t last = 0;
+  for (const auto &[line, count] : meter.ByLine) {
+    if (runs.empty() || line != last + 1)
+      runs.push_back({line, line});
+    else
+      runs.back()[1] = line;
+    last = line;
+  }
+  return runs;
+}
+
 std::string simMeterJson(const GpuMeterInput &input,
                          const std::map<std::string, sim::Meter> &meters) {
   Json kernels = Json::object();
   sim::Meter all;
   for (const auto &[name, meter] : meters) {
     kernels[name] = toJson(meter);
+    kernels[name]["lines"] = lines(meter);
     all.add(meter);
   }
   Json plan = Json::array();

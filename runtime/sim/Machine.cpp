@@ -58,6 +58,8 @@ void Meter::add(const Meter &other) {
   Nanoseconds += other.Nanoseconds;
   for (const auto &[name, count] : other.ByOpcode)
     ByOpcode[name] += count;
+  for (const auto &[line, count] : other.ByLine)
+    ByLine[line] += count;
   for (const auto &[name, count] : other.SectorsByAllocation)
     SectorsByAllocation[name] += count;
 }
@@ -136,6 +138,38 @@ struct Worker {
 
 } // namespace
 
+/// How often a kernel's instructions were executed: launches only add numbers,
+/// names come in when somebody asks.
+namespace {
+struct Tally {
+  uint64_t Program = 0;
+  std::vector<std::string> Opcodes;
+  std::vector<uint32_t> Lines;
+  std::vector<uint64_t> Executed;
+
+  void start(const Program &program, const Kernel &kernel) {
+    Program = program.Id;
+    Opcodes.clear();
+    Lines.clear();
+    for (const Inst &inst : kernel.Code) {
+      Opcodes.push_back(program.Opcodes[inst.Opcode]);
+      Lines.push_back(inst.Line);
+    }
+    Executed.assign(kernel.Code.size(), 0);
+  }
+
+  void settle(Meter &meter) {
+    for (size_t i = 0; i != Executed.size(); ++i) {
+      if (Executed[i] == 0)
+        continue;
+      meter.ByOpcode[Opcodes[i]] += Executed[i];
+      meter.ByLine[Lines[i]] += Executed[i];
+      Executed[i] = 0;
+    }
+  }
+};
+} // namespace
+
 struct Machine::State {
   explicit State(unsigned threads) : Host(threads), Workers(threads) {}
 
@@ -150,6 +184,7 @@ struct Machine::State {
   Pool Host;
   std::vector<Worker> Workers;
   std::map<std::string, Meter> Meters;
+  std::map<std::string, Tally> Tallies; // by kernel, as Meters
   /// Addresses of variables, by Program::Id.
   std::map<uint64_t, std::vector<uint64_t>> Loaded;
 };
@@ -186,9 +221,14 @@ bool Machine::initialised(uint64_t address, uint64_t bytes) const {
   return Self->Memory.initialised(address, bytes);
 }
 const std::map<std::string, Meter> &Machine::meters() const {
+  for (auto &[name, tally] : Self->Tallies)
+    tally.settle(Self->Meters[name]);
   return Self->Meters;
 }
-void Machine::resetMeters() { Self->Meters.clear(); }
+void Machine::resetMeters() {
+  Self->Meters.clear();
+  Self->Tallies.clear();
+}
 int Machine::threads() const { return int(Self->Host.size()); }
 
 uint64_t Machine::variable(const Module &module, const std::string &name) {
@@ -403,6 +443,11 @@ bool Machine::launch(const Module &module, std::string_view name,
   });
 
   Meter &meter = Self->Meters[kernel.Info.Name];
+  Tally &tally = Self->Tallies[kernel.Info.Name];
+  if (tally.Program != program.Id || tally.Executed.empty()) {
+    tally.settle(meter);
+    tally.start(program, kernel);
+  }
   ++meter.Launches;
   for (unsigned index = 0; index != threads; ++index) {
     Counters &count = Self->Workers[index].Count;
@@ -410,8 +455,7 @@ bool Machine::launch(const Module &module, std::string_view name,
     for (size_t i = 0; i != kernel.Code.size(); ++i)
       if (count.Executed[i] && !kernel.Code[i].Hidden) {
         sum.WarpInstructions += count.Executed[i];
-        sum.ByOpcode[program.Opcodes[kernel.Code[i].Opcode]] +=
-            count.Executed[i];
+        tally.Executed[i] += count.Executed[i];
       }
     for (size_t i = 0; i != count.Sectors.size(); ++i)
       if (count.Sectors[i])

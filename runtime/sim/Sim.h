@@ -97,6 +97,7 @@ struct Meter {
   uint64_t Nanoseconds = 0;                 // of the host, from launch to end
   std::map<std::string, uint64_t> ByOpcode; // warp instructions
   std::map<std::string, uint64_t> SectorsByAllocation; // loaded
+  std::map<uint32_t, uint64_t> ByLine; // of the text: warp instructions
 
   void add(const Meter &other);
 };
