@@ -142,13 +142,13 @@ struct Worker {
 /// names come in when somebody asks.
 namespace {
 struct Tally {
-  uint64_t Program = 0;
+  uint64_t Text = 0; // Program::Id
   std::vector<std::string> Opcodes;
   std::vector<uint32_t> Lines;
   std::vector<uint64_t> Executed;
 
   void start(const Program &program, const Kernel &kernel) {
-    Program = program.Id;
+    Text = program.Id;
     Opcodes.clear();
     Lines.clear();
     for (const Inst &inst : kernel.Code) {
@@ -444,7 +444,7 @@ bool Machine::launch(const Module &module, std::string_view name,
 
   Meter &meter = Self->Meters[kernel.Info.Name];
   Tally &tally = Self->Tallies[kernel.Info.Name];
-  if (tally.Program != program.Id || tally.Executed.empty()) {
+  if (tally.Text != program.Id || tally.Executed.empty()) {
     tally.settle(meter);
     tally.start(program, kernel);
   }

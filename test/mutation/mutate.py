@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Mutates single instructions of a program's PTX and sees whether the tests notice.
 
-    mutate.py --bin build/bin [--count 72] [--seed 1] [--models gqa_small,q4_k]
+    mutate.py [--bin build/bin] [--count 72] [--seed 1] [--models gqa_small,q4_k]
 
 Small models are compiled for cuda. Their PTX is changed in one instruction at a
 time: sites are drawn by the seed, one opcode after the other, among the
@@ -21,6 +21,7 @@ import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -238,7 +239,8 @@ def argument_for(mutant):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bin", required=True, help="the folder of kvc, kvc-opt and kvc-translate")
+    parser.add_argument("--bin", default=os.path.dirname(shutil.which("kvc") or ""),
+                        help="the folder of kvc, kvc-opt and kvc-translate (default: where the PATH has kvc)")
     parser.add_argument("--models", default="gqa_small,q4_k", help="(default: %(default)s)")
     parser.add_argument("--count", type=int, default=72, help="mutants (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="draws the sites (default: %(default)s)")

@@ -1,4 +1,4 @@
-"""Has ptxas assemble the texts of the interpreter's tests: sim-ptxas.py FOLDER
+"""Has ptxas assemble the texts of the interpreter's tests: sim-ptxas.py PTXAS FOLDER
 
 Texts of one version and target go into few files, with kernels renamed, because
 starting ptxas takes longer than assembling a snippet. A text with variables of
@@ -8,17 +8,11 @@ its own at module scope is assembled alone.
 import concurrent.futures
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 
 AT_ONCE = 60
-
-
-def find_ptxas():
-    home = os.environ.get("CUDA_HOME", "/usr/local/cuda")
-    return shutil.which("ptxas") or shutil.which(os.path.join(home, "bin", "ptxas"))
 
 
 def header_and_rest(text):
@@ -42,15 +36,11 @@ def assemble(ptxas, text):
 
 
 def main():
-    folder = sys.argv[1]
+    ptxas, folder = sys.argv[1:]
     texts = []
     for name in sorted(os.listdir(folder)):
         with open(os.path.join(folder, name)) as file:
             texts.append(file.read())
-    ptxas = find_ptxas()
-    if not ptxas:
-        print(f"{len(texts)} texts: not assembled, no ptxas")
-        return 0
     groups = {}
     for number, text in enumerate(texts):
         header, rest = header_and_rest(text)
