@@ -139,7 +139,10 @@ bool CudaBackend::loadModule(std::string &error) {
 
   char log[8192] = "";
   cuda::JitOption options[] = {cuda::ErrorLog, cuda::ErrorLogBytes};
-  void *values[] = {log, reinterpret_cast<void *>(sizeof(log))};
+  // The driver takes the buffer's size in the bytes of a pointer.
+  void *values[] = {log, nullptr};
+  size_t logBytes = sizeof(log);
+  std::memcpy(static_cast<void *>(&values[1]), &logBytes, sizeof(logBytes));
   bool exactly;
   int chip = chipCapability(Code.chip, exactly);
   cuda::Result result;

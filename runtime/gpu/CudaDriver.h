@@ -145,10 +145,12 @@ static_assert(sizeof(LaunchConfig) == 56, "CUlaunchConfig");
     (const LaunchConfig *, Function, void **parameters, void **extra))
 
 struct Driver {
+// NOLINTBEGIN(bugprone-macro-parentheses): a declaration's parts take none
 #define KVC_CUDA_MEMBER(member, symbol, parameters)                            \
   Result(*member) parameters = nullptr;
   KVC_CUDA_FUNCTIONS(KVC_CUDA_MEMBER)
 #undef KVC_CUDA_MEMBER
+  // NOLINTEND(bugprone-macro-parentheses)
 
   /// Finds the driver and starts it. False with one line where there is none,
   /// it is too old, or it finds no GPU.

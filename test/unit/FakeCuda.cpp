@@ -52,6 +52,8 @@ static Result enqueue(std::function<Result()> work) {
   return Success;
 }
 
+// Names are the driver's; its addresses are the host's.
+// NOLINTBEGIN(readability-identifier-naming,performance-no-int-to-ptr)
 extern "C" {
 
 // For tests: what has been done with graphs so far.
@@ -285,3 +287,4 @@ Result cuLaunchKernelEx(const LaunchConfig *config, Function function,
 }
 
 } // extern "C"
+// NOLINTEND(readability-identifier-naming,performance-no-int-to-ptr)

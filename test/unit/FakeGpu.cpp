@@ -82,6 +82,7 @@ KvcProgramInfo gpuProgram(const KvcDeviceCode &code) {
 
 namespace {
 template <typename T> T *at(GpuAddress address, int64_t index = 0) {
+  // Addresses are the host's. NOLINTNEXTLINE(performance-no-int-to-ptr)
   return reinterpret_cast<T *>(address) + index;
 }
 

@@ -201,10 +201,16 @@ TEST(RuntimeGpu, StepsArePacked) {
   int64_t used = layout.pack(batch, sampling, bytes.data());
   EXPECT_LT(used, layout.bytes());
   GpuParameters p;
-  layout.place(reinterpret_cast<GpuAddress>(bytes.data()), p);
-  auto words = [](GpuAddress at, size_t count) {
-    const int32_t *from = reinterpret_cast<const int32_t *>(at);
-    return std::vector<int32_t>(from, from + count);
+  layout.place(1000, p);
+  auto words = [&](GpuAddress at, size_t count) {
+    std::vector<int32_t> result(count);
+    std::memcpy(result.data(), bytes.data() + (at - 1000), count * 4);
+    return result;
+  };
+  auto floats = [&](GpuAddress at, size_t count) {
+    std::vector<float> result(count);
+    std::memcpy(result.data(), bytes.data() + (at - 1000), count * 4);
+    return result;
   };
   EXPECT_EQ(words(p.Step, 8), (std::vector<int32_t>{6, 0, 2, 0, 2, 0, 3, 0}));
   EXPECT_EQ(words(p.Tokens, 6), (std::vector<int32_t>{3, 1, 4, 1, 5, 30}));
@@ -216,12 +222,11 @@ TEST(RuntimeGpu, StepsArePacked) {
   EXPECT_EQ(p.PagesStride, 5);
   EXPECT_EQ(words(p.Pages, 10),
             (std::vector<int32_t>{7, 9, -1, -1, -1, 4, -1, -1, -1, -1}));
-  EXPECT_EQ(std::memcmp(reinterpret_cast<void *>(p.Sampling), sampling,
-                        sizeof(sampling)),
-            0);
-  EXPECT_EQ(std::memcmp(reinterpret_cast<void *>(p.Rope), batch.rope,
-                        6 * 4 * sizeof(float)),
-            0);
+  EXPECT_EQ(words(p.Sampling + 24, 6)[1], 7);
+  EXPECT_EQ(floats(p.Sampling, 6)[4], 4.0f);
+  EXPECT_EQ(words(p.Sampling + 24, 6)[5], 11);
+  EXPECT_EQ(floats(p.Rope, 24),
+            std::vector<float>(batch.rope, batch.rope + 24));
 }
 
 TEST(RuntimeGpu, GeneratesWhatTheProgramSays) {
@@ -499,7 +504,7 @@ TEST(RuntimeSim, MistakesAreNamed) {
   struct Case {
     const char *From, *To, *Message;
   };
-  std::string ptx = fake::gpuPtx();
+  const std::string &ptx = fake::gpuPtx();
   std::string path = testing::TempDir() + "kvc-mistake.ptx";
   for (const Case &test : {
            // A store behind the logits' end, reads of what nobody wrote, and an
