@@ -38,8 +38,8 @@ def main():
     parser.add_argument("cpu")
     parser.add_argument("gpu")
     parser.add_argument("--device", default="sim", choices=("sim", "cuda"))
-    parser.add_argument("--prompt-ids", default="504,2159,282,260,905,314,253,1123",
-                        help="(default: %(default)s)")
+    parser.add_argument("--prompt-ids", default="32210,28,14801,28,15083,28,14963,28",
+                        help="(default: eight of SmolLM2, Monday to Thursday and a comma)")
     parser.add_argument("--new", type=int, default=4, help="new tokens (default: %(default)s)")
     parser.add_argument("--tolerance", type=float, default=0.1, help="in deviations (default: %(default)s)")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds for one run")
