@@ -6,33 +6,35 @@
 
 namespace kvc::sim {
 
-namespace {
-
-const char *verb(Mode mode) {
+static const char *verb(Mode mode) {
   return mode == Mode::Read    ? "read"
          : mode == Mode::Write ? "write"
          : mode == Mode::Copy  ? "copy"
                                : "atomic access";
 }
 
-std::string range(const char *space, uint64_t address, uint32_t bytes,
-                  Mode mode) {
+static std::string range(const char *space, uint64_t address, uint32_t bytes,
+                         Mode mode) {
   return std::string(verb(mode)) + " of " + std::to_string(bytes) +
          " bytes at " + space + " address " + hex(address);
 }
 
-/// Lanes outside the mask have any offset: plain arithmetic on the pointer
-/// would not be defined for them.
-uint8_t *moved(uint8_t *base, uint64_t offset) {
-  return reinterpret_cast<uint8_t *>(reinterpret_cast<uintptr_t>(base) +
-                                     offset);
+/// Where lanes' bytes are; what other lanes have as an address means nothing.
+static void place(uint8_t *base, uint64_t from, const uint64_t *address,
+                  uint32_t mask, uint8_t **host) {
+  for (uint32_t lane = 0; lane != Lanes; ++lane)
+    host[lane] = base + (mask >> lane & 1 ? address[lane] - from : 0);
 }
+
+namespace {
 
 struct Extent {
   uint64_t Low = ~uint64_t(0), High = 0, Or = 0;
 };
 
-Extent extent(const uint64_t *address, uint32_t mask) {
+} // namespace
+
+static Extent extent(const uint64_t *address, uint32_t mask) {
   Extent all;
   if (mask == FullMask) {
     for (uint32_t lane = 0; lane != Lanes; ++lane) {
@@ -50,8 +52,9 @@ Extent extent(const uint64_t *address, uint32_t mask) {
   return all;
 }
 
-bool misaligned(Warp &warp, const Inst &inst, uint32_t mask, const char *space,
-                const uint64_t *address, uint32_t bytes, Mode mode) {
+static bool misaligned(Warp &warp, const Inst &inst, uint32_t mask,
+                       const char *space, const uint64_t *address,
+                       uint32_t bytes, Mode mode) {
   uint32_t lane = firstLane(mask);
   forLanes(mask, [&](uint32_t other) {
     if (address[other] % bytes && address[lane] % bytes == 0)
@@ -64,8 +67,8 @@ bool misaligned(Warp &warp, const Inst &inst, uint32_t mask, const char *space,
   return false;
 }
 
-bool unmapped(Warp &warp, const Inst &inst, uint32_t lane, uint64_t address,
-              uint32_t bytes, Mode mode) {
+static bool unmapped(Warp &warp, const Inst &inst, uint32_t lane,
+                     uint64_t address, uint32_t bytes, Mode mode) {
   std::string what = range("global", address, bytes, mode);
   const Allocation *near = warp.Block->Run->Memory->below(address);
   if (!near)
@@ -80,7 +83,8 @@ bool unmapped(Warp &warp, const Inst &inst, uint32_t lane, uint64_t address,
 
 /// 32-byte sectors of a request. Addresses mostly ascend with the lanes; where
 /// they do not, equal sectors are found by sorting.
-uint32_t sectors(const uint64_t *address, uint32_t mask, uint32_t bytes) {
+static uint32_t sectors(const uint64_t *address, uint32_t mask,
+                        uint32_t bytes) {
   uint64_t list[2 * Lanes];
   uint32_t count = 0;
   bool ascending = true;
@@ -101,13 +105,14 @@ uint32_t sectors(const uint64_t *address, uint32_t mask, uint32_t bytes) {
 
 /// The banks that an access of a lane needs, as bits: each of the 32 banks
 /// serves one 4-byte word a wavefront, to as many lanes as want it.
-uint32_t banks(uint64_t address, uint32_t bytes) {
+static uint32_t banks(uint64_t address, uint32_t bytes) {
   uint32_t words = bytes > 4 ? bytes / 4 : 1;
   return ((words == Lanes ? 0 : 1u << words) - 1) << (address / 4 % Lanes);
 }
 
 /// Whether no bank is wanted twice, or all lanes want the same word.
-bool conflictFree(const uint64_t *address, uint32_t mask, uint32_t bytes) {
+static bool conflictFree(const uint64_t *address, uint32_t mask,
+                         uint32_t bytes) {
   uint32_t seen = 0, twice = 0, word = uint32_t(address[firstLane(mask)] / 4);
   uint32_t different = 0;
   for (; mask; mask &= mask - 1) {
@@ -121,8 +126,8 @@ bool conflictFree(const uint64_t *address, uint32_t mask, uint32_t bytes) {
 }
 
 /// Wavefronts beyond one for lanes [first, last).
-uint32_t conflicts(const uint64_t *address, uint32_t mask, uint32_t bytes,
-                   uint32_t first, uint32_t last) {
+static uint32_t conflicts(const uint64_t *address, uint32_t mask,
+                          uint32_t bytes, uint32_t first, uint32_t last) {
   uint32_t part = mask >> first << first;
   if (last != Lanes)
     part &= (1u << last) - 1;
@@ -149,9 +154,10 @@ uint32_t conflicts(const uint64_t *address, uint32_t mask, uint32_t bytes,
   return most - 1;
 }
 
-bool notWritten(Warp &warp, const Inst &inst, uint32_t lane, const char *space,
-                const std::string &where, uint64_t address, uint32_t bytes,
-                const uint8_t *written) {
+static bool notWritten(Warp &warp, const Inst &inst, uint32_t lane,
+                       const char *space, const std::string &where,
+                       uint64_t address, uint32_t bytes,
+                       const uint8_t *written) {
   uint32_t byte = uint32_t(std::find(written, written + bytes, 0) - written);
   warp.fail(inst, lane,
             range(space, address, bytes, Mode::Read) + where + ": byte " +
@@ -159,7 +165,7 @@ bool notWritten(Warp &warp, const Inst &inst, uint32_t lane, const char *space,
   return false;
 }
 
-bool allWritten(const uint8_t *written, uint32_t bytes) {
+static bool allWritten(const uint8_t *written, uint32_t bytes) {
   switch (bytes) {
   case 1:
     return *written;
@@ -182,9 +188,9 @@ bool allWritten(const uint8_t *written, uint32_t bytes) {
 }
 
 /// What holds for an allocation as a whole.
-bool permitted(Warp &warp, const Inst &inst, uint32_t lane, uint64_t address,
-               const Allocation &allocation, Space space, uint32_t bytes,
-               Mode mode) {
+static bool permitted(Warp &warp, const Inst &inst, uint32_t lane,
+                      uint64_t address, const Allocation &allocation,
+                      Space space, uint32_t bytes, Mode mode) {
   if (mode != Mode::Read && allocation.ReadOnly) {
     warp.fail(inst, lane,
               range("global", address, bytes, mode) + ": '" + allocation.Name +
@@ -210,9 +216,9 @@ bool permitted(Warp &warp, const Inst &inst, uint32_t lane, uint64_t address,
   return true;
 }
 
-bool globalLane(Warp &warp, const Inst &inst, uint32_t lane, uint64_t address,
-                const Allocation &allocation, uint32_t bytes, Mode mode,
-                uint8_t **host) {
+static bool globalLane(Warp &warp, const Inst &inst, uint32_t lane,
+                       uint64_t address, const Allocation &allocation,
+                       uint32_t bytes, Mode mode, uint8_t **host) {
   uint64_t offset = address - allocation.Base;
   host[lane] = allocation.Host + offset;
   if (!allocation.Written)
@@ -228,8 +234,9 @@ bool globalLane(Warp &warp, const Inst &inst, uint32_t lane, uint64_t address,
   return true;
 }
 
-void countGlobal(Warp &warp, const uint64_t *address, uint32_t mask,
-                 uint32_t bytes, Mode mode, const Allocation &allocation) {
+static void countGlobal(Warp &warp, const uint64_t *address, uint32_t mask,
+                        uint32_t bytes, Mode mode,
+                        const Allocation &allocation) {
   Counters &count = *warp.Block->Count;
   uint64_t asked = uint64_t(__builtin_popcount(mask)) * bytes;
   uint32_t touched = sectors(address, mask, bytes);
@@ -248,9 +255,9 @@ void countGlobal(Warp &warp, const uint64_t *address, uint32_t mask,
   }
 }
 
-bool accessGlobal(Warp &warp, const Inst &inst, uint32_t mask, Space space,
-                  const uint64_t *address, uint32_t bytes, Mode mode,
-                  uint8_t **host) {
+static bool accessGlobal(Warp &warp, const Inst &inst, uint32_t mask,
+                         Space space, const uint64_t *address, uint32_t bytes,
+                         Mode mode, uint8_t **host) {
   Cta &cta = *warp.Block;
   Extent all = extent(address, mask);
   if (all.Or & (bytes - 1))
@@ -294,8 +301,7 @@ bool accessGlobal(Warp &warp, const Inst &inst, uint32_t mask, Space space,
         return false;
     }
   } else {
-    for (uint32_t lane = 0; lane != Lanes; ++lane)
-      host[lane] = moved(allocation.Host, address[lane] - allocation.Base);
+    place(allocation.Host, allocation.Base, address, mask, host);
   }
   countGlobal(warp, address, mask, bytes, mode, allocation);
   if (mode != Mode::Read && cta.Checks && cta.Checker.copiesPending()) {
@@ -309,9 +315,9 @@ bool accessGlobal(Warp &warp, const Inst &inst, uint32_t mask, Space space,
   return true;
 }
 
-bool accessShared(Warp &warp, const Inst &inst, uint32_t mask,
-                  const uint64_t *address, uint32_t bytes, Mode mode,
-                  uint8_t **host) {
+static bool accessShared(Warp &warp, const Inst &inst, uint32_t mask,
+                         const uint64_t *address, uint32_t bytes, Mode mode,
+                         uint8_t **host) {
   Cta &cta = *warp.Block;
   Extent all = extent(address, mask);
   if (all.Or & (bytes - 1))
@@ -339,8 +345,7 @@ bool accessShared(Warp &warp, const Inst &inst, uint32_t mask,
       return false;
     }
   }
-  for (uint32_t lane = 0; lane != Lanes; ++lane)
-    host[lane] = moved(cta.Shared, address[lane]);
+  place(cta.Shared, 0, address, mask, host);
   Meter &sum = cta.Count->Sum;
   ++sum.SharedRequests;
   sum.Atomics += mode == Mode::Atomic;
@@ -351,9 +356,9 @@ bool accessShared(Warp &warp, const Inst &inst, uint32_t mask,
   return true;
 }
 
-bool accessLocal(Warp &warp, const Inst &inst, uint32_t mask,
-                 const uint64_t *address, uint32_t bytes, Mode mode,
-                 uint8_t **host) {
+static bool accessLocal(Warp &warp, const Inst &inst, uint32_t mask,
+                        const uint64_t *address, uint32_t bytes, Mode mode,
+                        uint8_t **host) {
   Cta &cta = *warp.Block;
   for (uint32_t rest = mask; rest; rest &= rest - 1) {
     uint32_t lane = firstLane(rest);
@@ -379,9 +384,9 @@ bool accessLocal(Warp &warp, const Inst &inst, uint32_t mask,
   return true;
 }
 
-bool accessParameters(Warp &warp, const Inst &inst, uint32_t mask,
-                      const uint64_t *address, uint32_t bytes, Mode mode,
-                      uint8_t **host) {
+static bool accessParameters(Warp &warp, const Inst &inst, uint32_t mask,
+                             const uint64_t *address, uint32_t bytes, Mode mode,
+                             uint8_t **host) {
   const Launch &launch = *warp.Block->Run;
   for (uint32_t rest = mask; rest; rest &= rest - 1) {
     uint32_t lane = firstLane(rest);
@@ -400,8 +405,6 @@ bool accessParameters(Warp &warp, const Inst &inst, uint32_t mask,
   }
   return true;
 }
-
-} // namespace
 
 void addresses(Warp &warp, const Inst &inst, unsigned slot, uint64_t *address) {
   if (inst.WideAddress) {

@@ -52,11 +52,11 @@ constexpr SpecialName SpecialNames[] = {
     {"%nclusterid.y", Special::NctaidY, 4},
     {"%nclusterid.z", Special::NctaidZ, 4}};
 
-std::string quoted(std::string_view text) {
+} // namespace
+
+static std::string quoted(std::string_view text) {
   return "'" + std::string(text) + "'";
 }
-
-} // namespace
 
 Decoder::Decoder(Frame &frame, const Statement &statement)
     : Function(frame), Source(statement) {

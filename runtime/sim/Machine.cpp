@@ -141,6 +141,7 @@ struct Worker {
 /// How often a kernel's instructions were executed: launches only add numbers,
 /// names come in when somebody asks.
 namespace {
+
 struct Tally {
   uint64_t Text = 0; // Program::Id
   std::vector<std::string> Opcodes;
@@ -168,6 +169,7 @@ struct Tally {
     }
   }
 };
+
 } // namespace
 
 struct Machine::State {

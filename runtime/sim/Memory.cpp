@@ -6,23 +6,19 @@
 
 namespace kvc::sim {
 
-namespace {
-
 /// Fresh zero pages, which cost nothing until they are touched: a KV arena is
 /// reserved for its longest sequence.
-uint8_t *pages(uint64_t bytes) {
+static uint8_t *pages(uint64_t bytes) {
   void *memory =
       mmap(nullptr, std::max<uint64_t>(bytes, 1), PROT_READ | PROT_WRITE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return memory == MAP_FAILED ? nullptr : static_cast<uint8_t *>(memory);
 }
 
-void unmap(uint8_t *memory, uint64_t bytes) {
+static void unmap(uint8_t *memory, uint64_t bytes) {
   if (memory)
     munmap(memory, std::max<uint64_t>(bytes, 1));
 }
-
-} // namespace
 
 AddressSpace::~AddressSpace() {
   for (auto &allocation : Sorted)

@@ -30,7 +30,9 @@ uint32_t f16ToF32(uint16_t bits) {
 }
 
 namespace {
+
 using Table = std::array<uint32_t, 256>;
+
 } // namespace
 
 static Table makeE4m3() {

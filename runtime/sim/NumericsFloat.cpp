@@ -82,6 +82,7 @@ void mulF32Warp(const uint32_t *a, const uint32_t *b, uint32_t *out) {
 // f64: the host's own rounding modes. The barriers keep the compiler from
 // moving the operation out of the mode's scope or folding it.
 namespace {
+
 class RoundingScope {
 public:
   explicit RoundingScope(Round round) : Saved(std::fegetround()) {
@@ -98,6 +99,7 @@ public:
 private:
   int Saved;
 };
+
 } // namespace
 
 template <class Compute> static double inMode(Round round, Compute compute) {

@@ -76,6 +76,7 @@ bool mmaExists(const Mma &form) {
 }
 
 namespace {
+
 constexpr unsigned Rows = 16, Columns = 8, LargestK = 32;
 
 /// A transposed to [k][row], B as [k][column], sums as [column][row].
@@ -84,6 +85,7 @@ template <class Element> struct Planes {
   alignas(64) Element B[LargestK][Columns];
   alignas(64) Element Sum[Columns][Rows];
 };
+
 } // namespace
 
 /// One element of a register as f32; branch-free where it can be, so that a
@@ -321,10 +323,12 @@ static bool haveAvx512() {
 // (or column) g: `gather` brings the eight of each q together.
 
 namespace {
+
 /// The lanes of q = 2 * pair (low half) and q = 2 * pair + 1 of a register.
 struct Gathered {
   __m512i Pair[2];
 };
+
 } // namespace
 
 KVC_SIM_AVX512 static inline Gathered gather(const uint32_t *lanes) {

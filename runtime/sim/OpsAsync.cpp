@@ -3,10 +3,8 @@
 
 namespace kvc::sim {
 
-namespace {
-
 /// Sizes are 16 almost always: no call then.
-void copyBytes(uint8_t *to, const uint8_t *from, uint32_t bytes) {
+static void copyBytes(uint8_t *to, const uint8_t *from, uint32_t bytes) {
   if (bytes == 16)
     std::memcpy(to, from, 16);
   else
@@ -15,8 +13,9 @@ void copyBytes(uint8_t *to, const uint8_t *from, uint32_t bytes) {
 
 /// Reads `bytes` (any number) of each lane's source: pieces that are powers of
 /// two, the largest first, so that each is aligned if the source is.
-bool readSource(Warp &warp, const Inst &inst, uint32_t mask,
-                const uint64_t *source, uint32_t bytes, uint8_t (*data)[16]) {
+static bool readSource(Warp &warp, const Inst &inst, uint32_t mask,
+                       const uint64_t *source, uint32_t bytes,
+                       uint8_t (*data)[16]) {
   uint64_t address[Lanes];
   uint8_t *host[Lanes];
   for (uint32_t done = 0, piece = 16; done != bytes; piece /= 2) {
@@ -36,7 +35,7 @@ bool readSource(Warp &warp, const Inst &inst, uint32_t mask,
 
 /// Bytes: the size. Op[8]: destination (Offset), Op[9]: source (Target is its
 /// offset), Op[0]: the source's size or NoSlot, Op[1]: ignore it or NoSlot.
-void runCopy(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runCopy(Warp &warp, const Inst &inst, uint32_t mask) {
   uint64_t to[Lanes], source[Lanes];
   addresses(warp, inst, 8, to);
   const uint64_t *base = warp.reg<uint64_t>(inst.Op[9]);
@@ -91,19 +90,21 @@ void runCopy(Warp &warp, const Inst &inst, uint32_t mask) {
   });
 }
 
-void runCommit(Warp &warp, const Inst &, uint32_t mask) {
+static void runCommit(Warp &warp, const Inst &, uint32_t mask) {
   if (warp.Block->Checks)
     warp.Block->Checker.commit(warp.Index, mask);
 }
 /// Target: groups that may still be under way.
-void runWaitGroup(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runWaitGroup(Warp &warp, const Inst &inst, uint32_t mask) {
   if (warp.Block->Checks)
     warp.Block->Checker.waitGroup(warp.Index, mask, inst.Target);
 }
-void runWaitAll(Warp &warp, const Inst &, uint32_t mask) {
+static void runWaitAll(Warp &warp, const Inst &, uint32_t mask) {
   if (warp.Block->Checks)
     warp.Block->Checker.waitAll(warp.Index, mask);
 }
+
+namespace {
 
 /// An mbarrier's 64 bits as this simulator lays them out (the ISA says that
 /// they are opaque): bytes still expected, arrivals still expected, arrivals of
@@ -130,14 +131,16 @@ struct Phase {
 
 enum Step : uint8_t { Init, Inval, Arrive, ArriveTx, ExpectTx, Test, Try };
 
-bool object(Warp &warp, const Inst &inst, uint32_t mask, Mode mode,
-            uint8_t **host, uint64_t *address) {
+} // namespace
+
+static bool object(Warp &warp, const Inst &inst, uint32_t mask, Mode mode,
+                   uint8_t **host, uint64_t *address) {
   addresses(warp, inst, 8, address);
   return access(warp, inst, mask, inst.Where, address, 8, mode, host);
 }
 
 /// Op: state or NoSlot, count or bytes.
-void runMbarrier(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runMbarrier(Warp &warp, const Inst &inst, uint32_t mask) {
   uint8_t *host[Lanes];
   uint64_t address[Lanes];
   bool init = inst.Kind == Init;
@@ -190,7 +193,7 @@ void runMbarrier(Warp &warp, const Inst &inst, uint32_t mask) {
 }
 
 /// Op: p, state or parity. Target: 1 is .parity.
-void runMbarrierWait(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runMbarrierWait(Warp &warp, const Inst &inst, uint32_t mask) {
   uint8_t *host[Lanes];
   uint64_t address[Lanes];
   if (!object(warp, inst, mask, Mode::Atomic, host, address))
@@ -211,8 +214,6 @@ void runMbarrierWait(Warp &warp, const Inst &inst, uint32_t mask) {
   if (done != mask)
     warp.Raised = Event::Yield;
 }
-
-} // namespace
 
 bool decodeCopyAsync(Decoder &d) {
   if (!d.take("async"))

@@ -10,7 +10,10 @@ namespace {
 
 enum Operation : uint8_t { And, Or, Xor, Cas, Exch, Add, Inc, Dec, Min, Max };
 
-template <class T> T integerResult(uint8_t op, bool isSign, T old, T b, T c) {
+} // namespace
+
+template <class T>
+static T integerResult(uint8_t op, bool isSign, T old, T b, T c) {
   using S = std::make_signed_t<T>;
   switch (op) {
   case And:
@@ -36,7 +39,7 @@ template <class T> T integerResult(uint8_t op, bool isSign, T old, T b, T c) {
   }
 }
 
-template <class T> T result(const Inst &inst, T old, T b, T c) {
+template <class T> static T result(const Inst &inst, T old, T b, T c) {
   Type type = Type(inst.Target);
   if constexpr (sizeof(T) == 8) {
     if (type == Type::F64)
@@ -68,7 +71,8 @@ template <class T> T result(const Inst &inst, T old, T b, T c) {
 }
 
 /// Lanes one after the other. CTAs on other host threads may do the same.
-template <class T> void runAtomic(Warp &warp, const Inst &inst, uint32_t mask) {
+template <class T>
+static void runAtomic(Warp &warp, const Inst &inst, uint32_t mask) {
   uint64_t address[Lanes];
   addresses(warp, inst, 8, address);
   uint8_t *host[Lanes];
@@ -91,7 +95,7 @@ template <class T> void runAtomic(Warp &warp, const Inst &inst, uint32_t mask) {
   });
 }
 
-bool exists(uint8_t op, Type type) {
+static bool exists(uint8_t op, Type type) {
   switch (op) {
   case And:
   case Or:
@@ -112,8 +116,6 @@ bool exists(uint8_t op, Type type) {
            type == Type::S64 || type == Type::F16x2 || type == Type::BF16x2;
   }
 }
-
-} // namespace
 
 bool decodeAtomic(Decoder &d) {
   bool red = d.base() == "red";

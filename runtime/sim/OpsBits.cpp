@@ -84,8 +84,10 @@ template <bool Clamp, bool Signed> struct Szext {
   }
 };
 
+} // namespace
+
 /// Target is the truth table.
-void runLop3(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runLop3(Warp &warp, const Inst &inst, uint32_t mask) {
   const uint32_t *a = warp.reg<uint32_t>(inst.Op[1]);
   const uint32_t *b = warp.reg<uint32_t>(inst.Op[2]);
   const uint32_t *c = warp.reg<uint32_t>(inst.Op[3]);
@@ -101,7 +103,8 @@ void runLop3(Warp &warp, const Inst &inst, uint32_t mask) {
   commit(warp, inst.Op[0], result, mask);
 }
 
-template <class T> void runBfi(Warp &warp, const Inst &inst, uint32_t mask) {
+template <class T>
+static void runBfi(Warp &warp, const Inst &inst, uint32_t mask) {
   const T *a = warp.reg<T>(inst.Op[1]);
   const T *b = warp.reg<T>(inst.Op[2]);
   const uint32_t *position = warp.reg<uint32_t>(inst.Op[3]);
@@ -113,9 +116,13 @@ template <class T> void runBfi(Warp &warp, const Inst &inst, uint32_t mask) {
   });
 }
 
+namespace {
+
 enum Logic : uint8_t { LogicAnd, LogicOr, LogicXor, LogicNot };
 
-void runPredicateLogic(Warp &warp, const Inst &inst, uint32_t mask) {
+} // namespace
+
+static void runPredicateLogic(Warp &warp, const Inst &inst, uint32_t mask) {
   uint32_t a = warp.predicate(inst.Op[1]), b = warp.predicate(inst.Op[2]);
   uint32_t bits = inst.Kind == LogicAnd   ? a & b
                   : inst.Kind == LogicOr  ? a | b
@@ -124,7 +131,7 @@ void runPredicateLogic(Warp &warp, const Inst &inst, uint32_t mask) {
   commitPredicate(warp, inst.Op[0], bits, mask);
 }
 
-Type asBits(Type type) {
+static Type asBits(Type type) {
   switch (bytesOf(type)) {
   case 2:
     return Type::B16;
@@ -137,11 +144,9 @@ Type asBits(Type type) {
   }
 }
 
-bool isBits(Type type) {
+static bool isBits(Type type) {
   return type == Type::B16 || type == Type::B32 || type == Type::B64;
 }
-
-} // namespace
 
 bool decodeLogic(Decoder &d) {
   Type type = d.takeType();

@@ -27,7 +27,9 @@ enum Compare : uint8_t {
 };
 enum Combine : uint8_t { Alone, WithAnd, WithOr, WithXor };
 
-template <uint8_t How, class T> bool compare(T a, T b) {
+} // namespace
+
+template <uint8_t How, class T> static bool compare(T a, T b) {
   switch (How) {
   case Eq:
     return a == b;
@@ -61,7 +63,7 @@ template <uint8_t How, class T> bool compare(T a, T b) {
   }
 }
 
-uint32_t bitsOfLanes(const uint8_t (&flags)[Lanes]) {
+static uint32_t bitsOfLanes(const uint8_t (&flags)[Lanes]) {
   uint32_t bits = 0;
   for (uint32_t group = 0; group != Lanes; group += 8) {
     uint64_t eight;
@@ -72,12 +74,14 @@ uint32_t bitsOfLanes(const uint8_t (&flags)[Lanes]) {
   return bits;
 }
 
-uint32_t combine(uint8_t how, uint32_t bits, uint32_t with) {
+static uint32_t combine(uint8_t how, uint32_t bits, uint32_t with) {
   return how == WithAnd   ? bits & with
          : how == WithOr  ? bits | with
          : how == WithXor ? bits ^ with
                           : bits;
 }
+
+namespace {
 
 /// How lanes' operands are read: widened for the small formats.
 template <class T> struct Plain {
@@ -96,8 +100,10 @@ template <Half Format> struct Widened {
   static float widen(uint16_t a) { return floatOf(halfToF32(Format, a)); }
 };
 
+} // namespace
+
 template <class Read, uint8_t How>
-uint32_t compareLanes(Warp &warp, uint32_t a, uint32_t b) {
+static uint32_t compareLanes(Warp &warp, uint32_t a, uint32_t b) {
   const auto *x = warp.reg<typename Read::Raw>(a);
   const auto *y = warp.reg<typename Read::Raw>(b);
   uint8_t flags[Lanes];
@@ -109,7 +115,7 @@ uint32_t compareLanes(Warp &warp, uint32_t a, uint32_t b) {
 
 /// Op: two predicates, a, b, and the predicate to combine with.
 template <class Read, uint8_t How>
-void runSetp(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runSetp(Warp &warp, const Inst &inst, uint32_t mask) {
   uint32_t bits = compareLanes<Read, How>(warp, inst.Op[2], inst.Op[3]);
   uint32_t with = inst.Kind == Alone ? 0 : warp.predicate(inst.Op[4]);
   commitPredicate(warp, inst.Op[0], combine(inst.Kind, bits, with), mask);
@@ -119,7 +125,7 @@ void runSetp(Warp &warp, const Inst &inst, uint32_t mask) {
 
 /// Target: what a true lane gets.
 template <class Read, uint8_t How>
-void runSet(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runSet(Warp &warp, const Inst &inst, uint32_t mask) {
   uint32_t bits = compareLanes<Read, How>(warp, inst.Op[2], inst.Op[3]);
   uint32_t with = inst.Kind == Alone ? 0 : warp.predicate(inst.Op[4]);
   bits = combine(inst.Kind, bits, with);
@@ -131,7 +137,7 @@ void runSet(Warp &warp, const Inst &inst, uint32_t mask) {
 
 /// Two comparisons, one for each half. Op: two predicates, a, b, with.
 template <Half Format, uint8_t How>
-void runSetpPair(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runSetpPair(Warp &warp, const Inst &inst, uint32_t mask) {
   const uint32_t *a = warp.reg<uint32_t>(inst.Op[2]);
   const uint32_t *b = warp.reg<uint32_t>(inst.Op[3]);
   uint32_t low = 0, high = 0;
@@ -148,7 +154,7 @@ void runSetpPair(Warp &warp, const Inst &inst, uint32_t mask) {
     commitPredicate(warp, inst.Op[1], combine(inst.Kind, high, with), mask);
 }
 
-template <class Read, bool Set> Handler pick(uint8_t how) {
+template <class Read, bool Set> static Handler pick(uint8_t how) {
   switch (how) {
 #define KVC_SIM_COMPARE(Which)                                                 \
   case Which:                                                                  \
@@ -165,7 +171,7 @@ template <class Read, bool Set> Handler pick(uint8_t how) {
   }
 }
 
-template <class Read, bool Set> Handler pickFloat(uint8_t how) {
+template <class Read, bool Set> static Handler pickFloat(uint8_t how) {
   switch (how) {
 #define KVC_SIM_COMPARE(Which)                                                 \
   case Which:                                                                  \
@@ -184,7 +190,7 @@ template <class Read, bool Set> Handler pickFloat(uint8_t how) {
   }
 }
 
-template <Half Format> Handler pickPair(uint8_t how) {
+template <Half Format> static Handler pickPair(uint8_t how) {
   switch (how) {
 #define KVC_SIM_COMPARE(Which)                                                 \
   case Which:                                                                  \
@@ -209,7 +215,7 @@ template <Half Format> Handler pickPair(uint8_t how) {
   }
 }
 
-template <bool Set> Handler pickType(Type type, uint8_t how, bool ftz) {
+template <bool Set> static Handler pickType(Type type, uint8_t how, bool ftz) {
   bool equality = how == Eq || how == Ne;
   switch (type) {
   case Type::B16:
@@ -245,7 +251,7 @@ template <bool Set> Handler pickType(Type type, uint8_t how, bool ftz) {
 }
 
 /// The comparison modifier; unsigned integers have names of their own.
-bool takeCompare(Decoder &d, uint8_t &how) {
+static bool takeCompare(Decoder &d, uint8_t &how) {
   static constexpr std::pair<const char *, uint8_t> names[] = {
       {"eq", Eq},   {"ne", Ne},   {"lt", Lt},   {"le", Le},   {"gt", Gt},
       {"ge", Ge},   {"lo", Lt},   {"ls", Le},   {"hi", Gt},   {"hs", Ge},
@@ -259,14 +265,12 @@ bool takeCompare(Decoder &d, uint8_t &how) {
   return d.fail("the comparison is missing");
 }
 
-uint8_t takeCombine(Decoder &d) {
+static uint8_t takeCombine(Decoder &d) {
   return d.take("and")   ? WithAnd
          : d.take("or")  ? WithOr
          : d.take("xor") ? WithXor
                          : Alone;
 }
-
-} // namespace
 
 void runNotPredicate(Warp &warp, const Inst &inst, uint32_t mask) {
   commitPredicate(warp, inst.Op[0], ~warp.predicate(inst.Op[1]), mask);
@@ -319,9 +323,8 @@ bool decodeSet(Decoder &d) {
   return true;
 }
 
-namespace {
-
-template <class T> void runSelp(Warp &warp, const Inst &inst, uint32_t mask) {
+template <class T>
+static void runSelp(Warp &warp, const Inst &inst, uint32_t mask) {
   const T *a = warp.reg<T>(inst.Op[1]);
   const T *b = warp.reg<T>(inst.Op[2]);
   uint32_t which = warp.predicate(inst.Op[3]);
@@ -330,6 +333,8 @@ template <class T> void runSelp(Warp &warp, const Inst &inst, uint32_t mask) {
     result[lane] = which >> lane & 1 ? a[lane] : b[lane];
   commit(warp, inst.Op[0], result, mask);
 }
+
+namespace {
 
 template <class C> struct Slct {
   template <class T> static T run(T a, T b, C c) { return c >= 0 ? a : b; }
@@ -340,14 +345,14 @@ struct SlctFtz {
   }
 };
 
-template <class T> Handler pickSlct(Type by, bool ftz) {
+} // namespace
+
+template <class T> static Handler pickSlct(Type by, bool ftz) {
   if (by == Type::S32)
     return ternary<Slct<int32_t>, T, T, T, int32_t>;
   return ftz ? ternary<SlctFtz, T, T, T, uint32_t>
              : ternary<Slct<float>, T, T, T, float>;
 }
-
-} // namespace
 
 bool decodeSelp(Decoder &d) {
   Type type = d.takeType();

@@ -3,11 +3,9 @@
 
 namespace kvc::sim {
 
-namespace {
-
 /// The running group goes to its part's targets: `taken` to `target`, the rest
 /// to the next instruction.
-void branch(Warp &warp, uint32_t taken, uint32_t target) {
+static void branch(Warp &warp, uint32_t taken, uint32_t target) {
   if (taken == warp.Active) {
     warp.Next = target;
     if (!warp.Others.empty())
@@ -19,11 +17,11 @@ void branch(Warp &warp, uint32_t taken, uint32_t target) {
   warp.Raised = Event::Regroup;
 }
 
-void runBranch(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runBranch(Warp &warp, const Inst &inst, uint32_t mask) {
   branch(warp, mask, inst.Target);
 }
 
-void runUniformBranch(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runUniformBranch(Warp &warp, const Inst &inst, uint32_t mask) {
   if (mask != warp.Active) {
     warp.fail(inst, firstLane(warp.Active & ~mask),
               ".uni: this lane does not branch, others do");
@@ -33,7 +31,7 @@ void runUniformBranch(Warp &warp, const Inst &inst, uint32_t mask) {
 }
 
 /// Op[0] is the index; Target the table.
-void runBranchIndexed(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runBranchIndexed(Warp &warp, const Inst &inst, uint32_t mask) {
   const uint32_t *index = warp.reg<uint32_t>(inst.Op[0]);
   const std::vector<uint32_t> &targets =
       warp.Block->Run->Entry->Tables[inst.Target];
@@ -55,7 +53,7 @@ void runBranchIndexed(Warp &warp, const Inst &inst, uint32_t mask) {
   }
 }
 
-void runExit(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runExit(Warp &warp, const Inst &inst, uint32_t mask) {
   Cta &cta = *warp.Block;
   if (cta.Checks && cta.Checker.copiesPending()) {
     Finding found;
@@ -69,12 +67,13 @@ void runExit(Warp &warp, const Inst &inst, uint32_t mask) {
   warp.Raised = Event::Exit;
 }
 
-void runTrap(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runTrap(Warp &warp, const Inst &inst, uint32_t mask) {
   warp.fail(inst, firstLane(mask), "the kernel stops itself here");
 }
 
 /// A register that has to hold the same value in all lanes.
-bool uniform(Warp &warp, const Inst &inst, uint32_t slot, uint32_t &value) {
+static bool uniform(Warp &warp, const Inst &inst, uint32_t slot,
+                    uint32_t &value) {
   const uint32_t *lanes = warp.reg<uint32_t>(slot);
   value = lanes[firstLane(warp.Initial)];
   bool same = true;
@@ -86,7 +85,7 @@ bool uniform(Warp &warp, const Inst &inst, uint32_t slot, uint32_t &value) {
 
 // Kind of a barrier: 0 or the reduction, see Cta::release. Op: d, barrier,
 // threads or NoSlot, predicate. Target: 1 waits, 0 only arrives.
-void runBarrier(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runBarrier(Warp &warp, const Inst &inst, uint32_t mask) {
   if (!warp.aligned(inst, mask))
     return;
   uint32_t id = 0, threads = 0;
@@ -114,15 +113,15 @@ void runBarrier(Warp &warp, const Inst &inst, uint32_t mask) {
   cta.arrive(warp, inst, id, threads / Lanes, inst.Target != 0);
 }
 
-void runGridWait(Warp &warp, const Inst &, uint32_t) { warp.GridWaited = true; }
+static void runGridWait(Warp &warp, const Inst &, uint32_t) {
+  warp.GridWaited = true;
+}
 
-void runYield(Warp &warp, const Inst &, uint32_t) {
+static void runYield(Warp &warp, const Inst &, uint32_t) {
   warp.Raised = Event::Yield;
 }
 
-void runNothing(Warp &, const Inst &, uint32_t) {}
-
-} // namespace
+static void runNothing(Warp &, const Inst &, uint32_t) {}
 
 bool decodeBranch(Decoder &d) {
   bool uni = d.take("uni");

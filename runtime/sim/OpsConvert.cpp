@@ -10,13 +10,15 @@ namespace {
 
 enum : uint8_t { Ftz = 8, Sat = 16, Relu = 32, SatFinite = 64, Integral = 128 };
 
-Round roundOf(const Inst &inst) { return Round(inst.Kind & 7); }
+} // namespace
 
-NarrowMode narrowOf(const Inst &inst) {
+static Round roundOf(const Inst &inst) { return Round(inst.Kind & 7); }
+
+static NarrowMode narrowOf(const Inst &inst) {
   return {roundOf(inst), (inst.Kind & Relu) != 0, (inst.Kind & SatFinite) != 0};
 }
 
-uint64_t extended(uint64_t value, Type type) {
+static uint64_t extended(uint64_t value, Type type) {
   unsigned bits = 8 * bytesOf(type);
   if (bits == 64)
     return value;
@@ -27,7 +29,7 @@ uint64_t extended(uint64_t value, Type type) {
 }
 
 /// cvt.sat between integers: clamps to the destination's range.
-uint64_t clampInteger(uint64_t value, bool fromSigned, Type to) {
+static uint64_t clampInteger(uint64_t value, bool fromSigned, Type to) {
   unsigned bits = 8 * bytesOf(to);
   bool negative = fromSigned && value >> 63;
   uint64_t most = isSigned(to) ? (uint64_t(1) << (bits - 1)) - 1
@@ -41,7 +43,7 @@ uint64_t clampInteger(uint64_t value, bool fromSigned, Type to) {
 }
 
 /// A floating source as f32 bits; f64 is handled apart.
-uint32_t widened(uint64_t value, Type from) {
+static uint32_t widened(uint64_t value, Type from) {
   switch (from) {
   case Type::F16:
     return f16ToF32(uint16_t(value));
@@ -52,7 +54,7 @@ uint32_t widened(uint64_t value, Type from) {
   }
 }
 
-uint64_t fromInteger(const Inst &inst, Type to, Type from, uint64_t a) {
+static uint64_t fromInteger(const Inst &inst, Type to, Type from, uint64_t a) {
   a = extended(a, from);
   switch (to) {
   case Type::F32:
@@ -69,7 +71,7 @@ uint64_t fromInteger(const Inst &inst, Type to, Type from, uint64_t a) {
   }
 }
 
-uint64_t fromF64(const Inst &inst, Type to, uint64_t a) {
+static uint64_t fromF64(const Inst &inst, Type to, uint64_t a) {
   double value = doubleOf(a);
   switch (to) {
   case Type::F64:
@@ -90,7 +92,7 @@ uint64_t fromF64(const Inst &inst, Type to, uint64_t a) {
   }
 }
 
-uint64_t fromFloat(const Inst &inst, Type to, Type from, uint64_t a) {
+static uint64_t fromFloat(const Inst &inst, Type to, Type from, uint64_t a) {
   uint32_t value = widened(a, from);
   bool ftz = (inst.Kind & Ftz) != 0;
   if (ftz && from == Type::F32)
@@ -119,7 +121,7 @@ uint64_t fromFloat(const Inst &inst, Type to, Type from, uint64_t a) {
   }
 }
 
-uint64_t convertOne(const Inst &inst, uint64_t a) {
+static uint64_t convertOne(const Inst &inst, uint64_t a) {
   Type to = Type(inst.Target & 0xFF), from = Type(inst.Target >> 8 & 0xFF);
   if (isInteger(from))
     return fromInteger(inst, to, from, a);
@@ -128,7 +130,8 @@ uint64_t convertOne(const Inst &inst, uint64_t a) {
   return fromFloat(inst, to, from, a);
 }
 
-uint64_t laneBits(Warp &warp, uint32_t slot, unsigned bytes, uint32_t lane) {
+static uint64_t laneBits(Warp &warp, uint32_t slot, unsigned bytes,
+                         uint32_t lane) {
   switch (bytes) {
   case 2:
     return warp.reg<uint16_t>(slot)[lane];
@@ -138,8 +141,8 @@ uint64_t laneBits(Warp &warp, uint32_t slot, unsigned bytes, uint32_t lane) {
     return warp.reg<uint64_t>(slot)[lane];
   }
 }
-void setLaneBits(Warp &warp, uint32_t slot, unsigned bytes, uint32_t lane,
-                 uint64_t value) {
+static void setLaneBits(Warp &warp, uint32_t slot, unsigned bytes,
+                        uint32_t lane, uint64_t value) {
   switch (bytes) {
   case 2:
     warp.reg<uint16_t>(slot)[lane] = uint16_t(value);
@@ -153,7 +156,7 @@ void setLaneBits(Warp &warp, uint32_t slot, unsigned bytes, uint32_t lane,
 }
 
 /// Any conversion of one value. Bytes and Count are the registers' sizes.
-void runConvert(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runConvert(Warp &warp, const Inst &inst, uint32_t mask) {
   forLanes(mask, [&](uint32_t lane) {
     uint64_t a = laneBits(warp, inst.Op[1], inst.Count, lane);
     setLaneBits(warp, inst.Op[0], inst.Bytes, lane, convertOne(inst, a));
@@ -162,28 +165,30 @@ void runConvert(Warp &warp, const Inst &inst, uint32_t mask) {
 
 /// Two f32 into a pair; the first operand is the upper half.
 template <class D, D (*F)(const Inst &, uint32_t high, uint32_t low)>
-void runPack(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runPack(Warp &warp, const Inst &inst, uint32_t mask) {
   const uint32_t *a = warp.reg<uint32_t>(inst.Op[1]);
   const uint32_t *b = warp.reg<uint32_t>(inst.Op[2]);
   D *d = warp.reg<D>(inst.Op[0]);
   forLanes(mask, [&](uint32_t lane) { d[lane] = F(inst, a[lane], b[lane]); });
 }
-uint32_t packF16(const Inst &inst, uint32_t high, uint32_t low) {
+static uint32_t packF16(const Inst &inst, uint32_t high, uint32_t low) {
   NarrowMode mode = narrowOf(inst);
   return pack16(f32ToF16(low, mode), f32ToF16(high, mode));
 }
-uint32_t packBf16(const Inst &inst, uint32_t high, uint32_t low) {
+static uint32_t packBf16(const Inst &inst, uint32_t high, uint32_t low) {
   NarrowMode mode = narrowOf(inst);
   return pack16(f32ToBf16(low, mode), f32ToBf16(high, mode));
 }
-uint16_t packE4m3(const Inst &inst, uint32_t high, uint32_t low) {
+static uint16_t packE4m3(const Inst &inst, uint32_t high, uint32_t low) {
   bool relu = (inst.Kind & Relu) != 0;
   return pack8(f32ToE4m3(low, relu), f32ToE4m3(high, relu));
 }
-uint16_t packE5m2(const Inst &inst, uint32_t high, uint32_t low) {
+static uint16_t packE5m2(const Inst &inst, uint32_t high, uint32_t low) {
   bool relu = (inst.Kind & Relu) != 0;
   return pack8(f32ToE5m2(low, relu), f32ToE5m2(high, relu));
 }
+
+namespace {
 
 template <bool E4m3> struct Narrow8 { // f16x2 to fp8x2
   static uint16_t run(const Inst &inst, uint32_t a) {
@@ -230,8 +235,10 @@ struct PackBf16 {
   }
 };
 
+} // namespace
+
 /// Registers as wide as the types, 8-bit ones in 16-bit registers aside.
-template <class From> Handler resizeFrom(Type to) {
+template <class From> static Handler resizeFrom(Type to) {
   using U = std::make_unsigned_t<From>;
   switch (bytesOf(to)) {
   case 2:
@@ -244,7 +251,7 @@ template <class From> Handler resizeFrom(Type to) {
     return nullptr;
   }
 }
-Handler fastConvert(Type to, Type from) {
+static Handler fastConvert(Type to, Type from) {
   if (isInteger(to) && isInteger(from))
     switch (from) {
     case Type::U16:
@@ -270,7 +277,7 @@ Handler fastConvert(Type to, Type from) {
   return nullptr;
 }
 
-bool decodePack(Decoder &d, Type to, Type from) {
+static bool decodePack(Decoder &d, Type to, Type from) {
   if (from == Type::F32) {
     if (!d.expect(3))
       return false;
@@ -299,8 +306,6 @@ bool decodePack(Decoder &d, Type to, Type from) {
     d.I.Run = unaryOf<Narrow8<false>, uint16_t, uint32_t>;
   return true;
 }
-
-} // namespace
 
 bool decodeCvt(Decoder &d) {
   bool integral = false, rounded = false;

@@ -17,24 +17,28 @@ enum : uint8_t {
   IsBf16 = 128,
 };
 
-F32Mode modeOf(const Inst &inst) {
+} // namespace
+
+static F32Mode modeOf(const Inst &inst) {
   return {Round(inst.Kind & 3), (inst.Kind & Ftz) != 0, (inst.Kind & Sat) != 0};
 }
-MinMaxMode minMaxOf(const Inst &inst) {
+static MinMaxMode minMaxOf(const Inst &inst) {
   return {(inst.Kind & Ftz) != 0, (inst.Kind & NanFlag) != 0,
           (inst.Kind & XorSign) != 0};
 }
-HalfMode halfModeOf(const Inst &inst) {
+static HalfMode halfModeOf(const Inst &inst) {
   return {(inst.Kind & Ftz) != 0, (inst.Kind & Sat) != 0,
           (inst.Kind & Relu) != 0};
 }
-Half halfOf(const Inst &inst) {
+static Half halfOf(const Inst &inst) {
   return inst.Kind & IsBf16 ? Half::Bf16 : Half::F16;
 }
 
 using U16 = uint16_t;
 using U32 = uint32_t;
 using U64 = uint64_t;
+
+namespace {
 
 template <U32 (*F)(U32, U32, F32Mode)> struct F32Binary {
   static U32 run(const Inst &inst, U32 a, U32 b) {
@@ -109,18 +113,25 @@ template <U16 (*F)(const Inst &, U16)> struct HalfUnary {
     return pack16(F(inst, U16(a)), F(inst, U16(a >> 16)));
   }
 };
-U16 halfAbs(const Inst &inst, U16 a) {
+
+} // namespace
+
+static U16 halfAbs(const Inst &inst, U16 a) {
   bool flushed = inst.Kind & Ftz && (a & 0x7C00) == 0;
   return flushed ? 0 : a & 0x7FFF;
 }
-U16 halfNeg(const Inst &inst, U16 a) {
+static U16 halfNeg(const Inst &inst, U16 a) {
   bool flushed = inst.Kind & Ftz && (a & 0x7C00) == 0;
   return (flushed ? a & 0x8000 : a) ^ 0x8000;
 }
-U16 halfEx2(const Inst &inst, U16 a) {
+static U16 halfEx2(const Inst &inst, U16 a) {
   return ex2Half(halfOf(inst), a, (inst.Kind & Ftz) != 0);
 }
-U16 halfTanh(const Inst &inst, U16 a) { return tanhHalf(halfOf(inst), a); }
+static U16 halfTanh(const Inst &inst, U16 a) {
+  return tanhHalf(halfOf(inst), a);
+}
+
+namespace {
 
 template <U32 (*F)(U32, bool)> struct Approx {
   static U32 run(const Inst &inst, U32 a) {
@@ -185,38 +196,40 @@ struct Copysign {
   }
 };
 
+} // namespace
+
 template <void (*F)(const U32 *, const U32 *, U32 *)>
-void runF32Binary(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runF32Binary(Warp &warp, const Inst &inst, uint32_t mask) {
   U32 result[Lanes];
   F(warp.reg<U32>(inst.Op[1]), warp.reg<U32>(inst.Op[2]), result);
   commit(warp, inst.Op[0], result, mask);
 }
-void runF32Fma(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runF32Fma(Warp &warp, const Inst &inst, uint32_t mask) {
   U32 result[Lanes];
   fmaF32Warp(warp.reg<U32>(inst.Op[1]), warp.reg<U32>(inst.Op[2]),
              warp.reg<U32>(inst.Op[3]), result);
   commit(warp, inst.Op[0], result, mask);
 }
 
-bool isHalf(Type type) {
+static bool isHalf(Type type) {
   return type == Type::F16 || type == Type::BF16 || type == Type::F16x2 ||
          type == Type::BF16x2;
 }
-void noteHalf(Decoder &d, Type type) {
+static void noteHalf(Decoder &d, Type type) {
   if (type == Type::BF16 || type == Type::BF16x2)
     d.I.Kind |= IsBf16;
 }
-template <class Op> Handler halfUnaryBy(Type type) {
+template <class Op> static Handler halfUnaryBy(Type type) {
   return bytesOf(type) == 2 ? unaryOf<Op, U16, U16> : unaryOf<Op, U32, U32>;
 }
-template <class Op> Handler halfBinaryBy(Type type) {
+template <class Op> static Handler halfBinaryBy(Type type) {
   return bytesOf(type) == 2 ? binaryOf<Op, U16, U16, U16>
                             : binaryOf<Op, U32, U32, U32>;
 }
 
 /// The mode modifiers that f32 arithmetic has in common. The default of add,
 /// mul and sub is .rn.
-void takeMode(Decoder &d, bool sat) {
+static void takeMode(Decoder &d, bool sat) {
   bool found = false;
   d.I.Kind |= uint8_t(d.takeRound(found));
   if (d.take("ftz"))
@@ -224,8 +237,6 @@ void takeMode(Decoder &d, bool sat) {
   if (sat && d.take("sat"))
     d.I.Kind |= Sat;
 }
-
-} // namespace
 
 bool decodeFloatArithmetic(Decoder &d, Type type) {
   std::string_view name = d.base();
@@ -438,7 +449,9 @@ namespace {
 
 enum Test : uint8_t { Finite, Infinite, Number, NotANumber, Normal, Subnormal };
 
-bool holds(uint8_t test, int kind) {
+} // namespace
+
+static bool holds(uint8_t test, int kind) {
   switch (test) {
   case Finite:
     return kind != FP_INFINITE && kind != FP_NAN;
@@ -455,7 +468,8 @@ bool holds(uint8_t test, int kind) {
   }
 }
 
-template <class T> void runTestp(Warp &warp, const Inst &inst, uint32_t mask) {
+template <class T>
+static void runTestp(Warp &warp, const Inst &inst, uint32_t mask) {
   const T *a = warp.reg<T>(inst.Op[1]);
   uint32_t bits = 0;
   forLanes(mask, [&](uint32_t lane) {
@@ -463,8 +477,6 @@ template <class T> void runTestp(Warp &warp, const Inst &inst, uint32_t mask) {
   });
   commitPredicate(warp, inst.Op[0], bits, mask);
 }
-
-} // namespace
 
 bool decodeTestp(Decoder &d) {
   static constexpr std::pair<const char *, Test> tests[] = {

@@ -15,11 +15,11 @@ bool sameType(Decoder &d, Type type, unsigned sources) {
   return d.ok();
 }
 
-namespace {
-
 /// Unsigned and at least 32 bits: arithmetic that wraps, for any T.
 template <class T>
 using Wide = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+
+namespace {
 
 struct Add {
   template <class T> static T run(T a, T b) {
@@ -139,10 +139,12 @@ template <bool ASigned, bool BSigned, bool High> struct Dp2a {
   }
 };
 
+} // namespace
+
 /// .cc and addc, subc, madc: Kind has bit 0 for "writes the carry", bit 1 for
 /// "reads it". The condition code is the predicate in Op[4].
 template <class T, bool Subtract>
-void runCarry(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runCarry(Warp &warp, const Inst &inst, uint32_t mask) {
   const T *a = warp.reg<T>(inst.Op[1]);
   const T *b = warp.reg<T>(inst.Op[2]);
   uint32_t &carry = warp.predicate(inst.Op[4]);
@@ -165,7 +167,7 @@ void runCarry(Warp &warp, const Inst &inst, uint32_t mask) {
 }
 
 template <class T, bool High>
-void runMadCarry(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runMadCarry(Warp &warp, const Inst &inst, uint32_t mask) {
   const T *a = warp.reg<T>(inst.Op[1]);
   const T *b = warp.reg<T>(inst.Op[2]);
   const T *c = warp.reg<T>(inst.Op[3]);
@@ -185,7 +187,7 @@ void runMadCarry(Warp &warp, const Inst &inst, uint32_t mask) {
   });
 }
 
-bool decodeCarryOf(Decoder &d, Type type, bool reads, bool writes) {
+static bool decodeCarryOf(Decoder &d, Type type, bool reads, bool writes) {
   if (!sameType(d, type, 2))
     return false;
   d.I.Op[4] = d.Function.condition();
@@ -198,7 +200,7 @@ bool decodeCarryOf(Decoder &d, Type type, bool reads, bool writes) {
   return true;
 }
 
-bool decodeMadCarry(Decoder &d, bool reads) {
+static bool decodeMadCarry(Decoder &d, bool reads) {
   bool high = d.take("hi"), low = d.take("lo");
   bool writes = d.take("cc");
   Type type = d.takeType();
@@ -227,11 +229,11 @@ bool decodeMadCarry(Decoder &d, bool reads) {
   return true;
 }
 
-bool isPlainInteger(Type type) {
+static bool isPlainInteger(Type type) {
   return isInteger(type) && !(type >= Type::B8 && type <= Type::B128);
 }
 
-template <bool Multiply> Handler wideBy(Type type) {
+template <bool Multiply> static Handler wideBy(Type type) {
   switch (type) {
   case Type::U16:
     if constexpr (Multiply)
@@ -258,7 +260,7 @@ template <bool Multiply> Handler wideBy(Type type) {
   }
 }
 
-Type twice(Type type) {
+static Type twice(Type type) {
   switch (type) {
   case Type::U16:
     return Type::U32;
@@ -272,8 +274,6 @@ Type twice(Type type) {
     return Type::None;
   }
 }
-
-} // namespace
 
 bool decodeAddSub(Decoder &d) {
   bool subtract = d.base() == "sub";

@@ -3,9 +3,7 @@
 
 namespace kvc::sim {
 
-namespace {
-
-bool wholeWarp(Warp &warp, const Inst &inst, uint32_t mask) {
+static bool wholeWarp(Warp &warp, const Inst &inst, uint32_t mask) {
   if (mask == FullMask)
     return true;
   if (warp.Initial != FullMask) {
@@ -17,18 +15,18 @@ bool wholeWarp(Warp &warp, const Inst &inst, uint32_t mask) {
   return warp.aligned(inst, mask);
 }
 
-Mma formOf(uint32_t packed) {
+static Mma formOf(uint32_t packed) {
   return {MmaElement(packed & 7), MmaElement(packed >> 3 & 7),
           MmaSum(packed >> 6 & 3), uint8_t(packed >> 9),
           (packed >> 8 & 1) != 0};
 }
-uint32_t packed(const Mma &form) {
+static uint32_t packed(const Mma &form) {
   return uint32_t(form.a) | uint32_t(form.b) << 3 | uint32_t(form.sum) << 6 |
          uint32_t(form.satfinite) << 8 | uint32_t(form.k) << 9;
 }
 
 /// Op: d, a, b, c, as many registers of each as the form has.
-void runMma(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runMma(Warp &warp, const Inst &inst, uint32_t mask) {
   if (!wholeWarp(warp, inst, mask))
     return;
   ++warp.Block->Count->Sum.Mma;
@@ -47,7 +45,7 @@ void runMma(Warp &warp, const Inst &inst, uint32_t mask) {
   mma(form, a, b, c, d);
 }
 
-bool elementOf(Type type, MmaElement &element) {
+static bool elementOf(Type type, MmaElement &element) {
   switch (type) {
   case Type::F16:
     element = MmaElement::F16;
@@ -76,8 +74,8 @@ bool elementOf(Type type, MmaElement &element) {
 }
 
 /// Rows of 16 bytes: lane 8m + r has the address of row r of matrix m.
-bool rows(Warp &warp, const Inst &inst, uint32_t mask, Mode mode,
-          uint8_t **host) {
+static bool rows(Warp &warp, const Inst &inst, uint32_t mask, Mode mode,
+                 uint8_t **host) {
   if (!wholeWarp(warp, inst, mask))
     return false;
   uint64_t address[Lanes];
@@ -87,15 +85,15 @@ bool rows(Warp &warp, const Inst &inst, uint32_t mask, Mode mode,
 }
 
 /// Where lane's i-th element (of two) of a matrix is.
-uint32_t rowOf(uint32_t lane, uint32_t i, bool trans) {
+static uint32_t rowOf(uint32_t lane, uint32_t i, bool trans) {
   return trans ? 2 * (lane % 4) + i : lane / 4;
 }
-uint32_t columnOf(uint32_t lane, uint32_t i, bool trans) {
+static uint32_t columnOf(uint32_t lane, uint32_t i, bool trans) {
   return trans ? lane / 4 : 2 * (lane % 4) + i;
 }
 
 /// Kind: 1 is .trans.
-void runLoadMatrix(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runLoadMatrix(Warp &warp, const Inst &inst, uint32_t mask) {
   uint8_t *host[Lanes];
   if (!rows(warp, inst, mask, Mode::Read, host))
     return;
@@ -113,7 +111,7 @@ void runLoadMatrix(Warp &warp, const Inst &inst, uint32_t mask) {
   }
 }
 
-void runStoreMatrix(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runStoreMatrix(Warp &warp, const Inst &inst, uint32_t mask) {
   uint8_t *host[Lanes];
   if (!rows(warp, inst, mask, Mode::Write, host))
     return;
@@ -129,7 +127,7 @@ void runStoreMatrix(Warp &warp, const Inst &inst, uint32_t mask) {
   }
 }
 
-void runMoveMatrix(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runMoveMatrix(Warp &warp, const Inst &inst, uint32_t mask) {
   if (!wholeWarp(warp, inst, mask))
     return;
   const uint32_t *from = warp.reg<uint32_t>(inst.Op[1]);
@@ -146,12 +144,12 @@ void runMoveMatrix(Warp &warp, const Inst &inst, uint32_t mask) {
   commit(warp, inst.Op[0], result, mask);
 }
 
-bool takeAligned(Decoder &d) {
+static bool takeAligned(Decoder &d) {
   return (d.take("sync") && d.take("aligned")) ||
          d.fail(".sync.aligned is missing");
 }
 
-bool decodeMatrix(Decoder &d, bool load) {
+static bool decodeMatrix(Decoder &d, bool load) {
   if (!takeAligned(d))
     return false;
   if (!d.take("m8n8"))
@@ -182,8 +180,6 @@ bool decodeMatrix(Decoder &d, bool load) {
   d.I.Run = load ? runLoadMatrix : runStoreMatrix;
   return true;
 }
-
-} // namespace
 
 bool decodeMma(Decoder &d) {
   if (!takeAligned(d))

@@ -2,14 +2,22 @@
 #include "runtime/sim/Ops.h"
 
 #include <atomic>
+#include <type_traits>
 
 namespace kvc::sim {
 
-namespace {
+/// Sign-extended where the element is signed, through the register's own
+/// signed type.
+template <class R, class M> static R widened(M value) {
+  if constexpr (std::is_signed_v<M>)
+    return R(std::make_signed_t<R>(value));
+  else
+    return R(value);
+}
 
 /// Moves Count elements of M, sign- or zero-extended to registers of R.
 template <class M, class R>
-void runLoad(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runLoad(Warp &warp, const Inst &inst, uint32_t mask) {
   uint64_t address[Lanes];
   addresses(warp, inst, 8, address);
   uint8_t *host[Lanes];
@@ -21,7 +29,7 @@ void runLoad(Warp &warp, const Inst &inst, uint32_t mask) {
     forLanes(mask, [&](uint32_t lane) {
       M value;
       std::memcpy(&value, host[lane], sizeof(M));
-      to[lane] = R(value);
+      to[lane] = widened<R>(value);
     });
     return;
   }
@@ -30,13 +38,13 @@ void runLoad(Warp &warp, const Inst &inst, uint32_t mask) {
     forLanes(mask, [&](uint32_t lane) {
       M value;
       std::memcpy(&value, host[lane] + e * sizeof(M), sizeof(M));
-      to[lane] = R(value);
+      to[lane] = widened<R>(value);
     });
   }
 }
 
 template <class M, class R>
-void runStore(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runStore(Warp &warp, const Inst &inst, uint32_t mask) {
   uint64_t address[Lanes];
   addresses(warp, inst, 8, address);
   uint8_t *host[Lanes];
@@ -52,13 +60,17 @@ void runStore(Warp &warp, const Inst &inst, uint32_t mask) {
   }
 }
 
+namespace {
+
 struct Bits128 {
   uint64_t Half[2];
 };
 
+} // namespace
+
 /// By the type in memory and the size of the registers.
 template <template <class, class> class Pick>
-Handler byType(Type type, unsigned bytes) {
+static Handler byType(Type type, unsigned bytes) {
   switch (type) {
   case Type::B8:
   case Type::U8:
@@ -83,6 +95,8 @@ Handler byType(Type type, unsigned bytes) {
     return nullptr;
   }
 }
+namespace {
+
 template <class M, class> struct PickLoad {
   static Handler run(unsigned bytes) {
     switch (bytes) {
@@ -112,9 +126,11 @@ template <class M, class> struct PickStore {
   }
 };
 
+} // namespace
+
 /// Semantics, scopes and cache hints: they order nothing here, because each
 /// access is done where it stands. Returns how many operands they add.
-unsigned takeHints(Decoder &d) {
+static unsigned takeHints(Decoder &d) {
   for (const char *name :
        {"weak", "relaxed", "acquire", "release", "volatile", "mmio", "nc", "ca",
         "cg", "cs", "lu", "cv", "wb", "wt"})
@@ -129,11 +145,11 @@ unsigned takeHints(Decoder &d) {
   return d.take("L2::cache_hint") ? 1 : 0;
 }
 
-unsigned takeVector(Decoder &d) {
+static unsigned takeVector(Decoder &d) {
   return d.take("v2") ? 2 : d.take("v4") ? 4 : d.take("v8") ? 8 : 1;
 }
 
-bool decodeAccess(Decoder &d, bool load) {
+static bool decodeAccess(Decoder &d, bool load) {
   unsigned hints = takeHints(d);
   Space space = d.takeSpace();
   unsigned count = takeVector(d);
@@ -177,18 +193,16 @@ bool decodeAccess(Decoder &d, bool load) {
   return true;
 }
 
-void runNothing(Warp &, const Inst &, uint32_t) {}
+static void runNothing(Warp &, const Inst &, uint32_t) {}
 
-void runFence(Warp &, const Inst &, uint32_t) {
+static void runFence(Warp &, const Inst &, uint32_t) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-void runZero64(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runZero64(Warp &warp, const Inst &inst, uint32_t mask) {
   uint64_t result[Lanes] = {};
   commit(warp, inst.Op[0], result, mask);
 }
-
-} // namespace
 
 bool decodeLoad(Decoder &d) { return decodeAccess(d, true); }
 bool decodeStore(Decoder &d) { return decodeAccess(d, false); }

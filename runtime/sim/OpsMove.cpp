@@ -15,7 +15,9 @@ struct AddWindow {
   }
 };
 
-uint64_t windowOf(Space space) {
+} // namespace
+
+static uint64_t windowOf(Space space) {
   return space == Space::Shared  ? SharedWindow
          : space == Space::Local ? LocalWindow
          : space == Space::Param ? ParamWindow
@@ -23,7 +25,7 @@ uint64_t windowOf(Space space) {
                                  : 0;
 }
 
-void runIsspacep(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runIsspacep(Warp &warp, const Inst &inst, uint32_t mask) {
   const uint64_t *a = warp.reg<uint64_t>(inst.Op[1]);
   uint32_t bits = 0;
   forLanes(mask, [&](uint32_t lane) {
@@ -32,22 +34,27 @@ void runIsspacep(Warp &warp, const Inst &inst, uint32_t mask) {
   commitPredicate(warp, inst.Op[0], bits, mask);
 }
 
-template <class T> void runMove(Warp &warp, const Inst &inst, uint32_t mask) {
+template <class T>
+static void runMove(Warp &warp, const Inst &inst, uint32_t mask) {
   T value[Lanes];
   std::memcpy(value, warp.reg<T>(inst.Op[1]), sizeof(value));
   commit(warp, inst.Op[0], value, mask);
 }
 
+namespace {
+
 struct Wide128 {
   uint64_t Half[2];
 };
 
-void runMovePredicate(Warp &warp, const Inst &inst, uint32_t mask) {
+} // namespace
+
+static void runMovePredicate(Warp &warp, const Inst &inst, uint32_t mask) {
   commitPredicate(warp, inst.Op[0], warp.predicate(inst.Op[1]), mask);
 }
 
 /// Count elements of Bytes bytes each: Op[0] from the others, or to them.
-void runPackVector(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runPackVector(Warp &warp, const Inst &inst, uint32_t mask) {
   uint32_t whole = inst.Bytes * inst.Count;
   forLanes(mask, [&](uint32_t lane) {
     uint8_t *to = warp.File + inst.Op[0] + lane * whole;
@@ -58,7 +65,7 @@ void runPackVector(Warp &warp, const Inst &inst, uint32_t mask) {
     std::memcpy(to, value, whole);
   });
 }
-void runUnpackVector(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runUnpackVector(Warp &warp, const Inst &inst, uint32_t mask) {
   uint32_t whole = inst.Bytes * inst.Count;
   forLanes(mask, [&](uint32_t lane) {
     uint8_t value[16];
@@ -68,7 +75,7 @@ void runUnpackVector(Warp &warp, const Inst &inst, uint32_t mask) {
                   value + e * inst.Bytes, inst.Bytes);
   });
 }
-void runPackPair(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runPackPair(Warp &warp, const Inst &inst, uint32_t mask) {
   const uint16_t *low = warp.reg<uint16_t>(inst.Op[1]);
   const uint16_t *high = warp.reg<uint16_t>(inst.Op[2]);
   uint32_t result[Lanes];
@@ -77,10 +84,15 @@ void runPackPair(Warp &warp, const Inst &inst, uint32_t mask) {
   commit(warp, inst.Op[0], result, mask);
 }
 
+namespace {
+
 enum Clock : uint8_t { Cycles, CyclesHigh, Nanoseconds, NanosecondsHigh };
 
+} // namespace
+
 /// The clock of a simulated warp is the instructions its CTA has executed.
-template <class T> void runClock(Warp &warp, const Inst &inst, uint32_t mask) {
+template <class T>
+static void runClock(Warp &warp, const Inst &inst, uint32_t mask) {
   uint64_t value = warp.Block->Executed + warp.Pc;
   if (inst.Kind >= Nanoseconds)
     value = uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -94,7 +106,7 @@ template <class T> void runClock(Warp &warp, const Inst &inst, uint32_t mask) {
 }
 
 /// Registers that change while a CTA runs; false: the operand is none of them.
-bool decodeClock(Decoder &d, Type type) {
+static bool decodeClock(Decoder &d, Type type) {
   const Operand &from = d.operand(1);
   static constexpr std::tuple<const char *, uint8_t, unsigned> names[] = {
       {"%clock", Cycles, 4},
@@ -116,14 +128,14 @@ bool decodeClock(Decoder &d, Type type) {
   return false;
 }
 
-Type bitsType(unsigned bytes) {
+static Type bitsType(unsigned bytes) {
   return bytes == 2   ? Type::B16
          : bytes == 4 ? Type::B32
          : bytes == 8 ? Type::B64
                       : Type::None;
 }
 
-bool decodeVectorMove(Decoder &d, Type type) {
+static bool decodeVectorMove(Decoder &d, Type type) {
   bool pack = d.operand(1).Is == Operand::Vector;
   if (pack && d.operand(0).Is == Operand::Vector)
     return d.fail("one operand is a vector, not both");
@@ -152,8 +164,6 @@ bool decodeVectorMove(Decoder &d, Type type) {
   d.I.Run = runUnpackVector;
   return true;
 }
-
-} // namespace
 
 bool decodeCvta(Decoder &d) {
   bool to = d.take("to");

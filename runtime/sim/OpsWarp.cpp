@@ -5,12 +5,10 @@
 
 namespace kvc::sim {
 
-namespace {
-
 /// The lanes an instruction names in its membermask (Op[slot]) have to be here.
 /// `members` is that mask.
-bool gathered(Warp &warp, const Inst &inst, uint32_t mask, unsigned slot,
-              uint32_t &members) {
+static bool gathered(Warp &warp, const Inst &inst, uint32_t mask, unsigned slot,
+                     uint32_t &members) {
   const uint32_t *named = warp.reg<uint32_t>(inst.Op[slot]);
   members = named[firstLane(mask)];
   for (uint32_t rest = mask; rest; rest &= rest - 1) {
@@ -42,10 +40,14 @@ bool gathered(Warp &warp, const Inst &inst, uint32_t mask, unsigned slot,
   return true;
 }
 
+namespace {
+
 enum Shuffle : uint8_t { Up, Down, Bfly, Idx };
 
+} // namespace
+
 /// Op: d, p or NoSlot, a, b, c, membermask.
-void runShuffle(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runShuffle(Warp &warp, const Inst &inst, uint32_t mask) {
   uint32_t members = 0;
   if (!gathered(warp, inst, mask, 5, members))
     return;
@@ -96,10 +98,14 @@ void runShuffle(Warp &warp, const Inst &inst, uint32_t mask) {
     commitPredicate(warp, inst.Op[1], inside, mask);
 }
 
+namespace {
+
 enum Vote : uint8_t { All, Any, Uni, Ballot };
 
+} // namespace
+
 /// Op: d, predicate, membermask.
-void runVote(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runVote(Warp &warp, const Inst &inst, uint32_t mask) {
   uint32_t members = 0;
   if (!gathered(warp, inst, mask, 2, members))
     return;
@@ -117,7 +123,8 @@ void runVote(Warp &warp, const Inst &inst, uint32_t mask) {
 }
 
 /// Op: d, p or NoSlot, a, membermask. Kind: 1 is .all.
-template <class T> void runMatch(Warp &warp, const Inst &inst, uint32_t mask) {
+template <class T>
+static void runMatch(Warp &warp, const Inst &inst, uint32_t mask) {
   uint32_t members = 0;
   if (!gathered(warp, inst, mask, 3, members))
     return;
@@ -139,10 +146,14 @@ template <class T> void runMatch(Warp &warp, const Inst &inst, uint32_t mask) {
     commitPredicate(warp, inst.Op[1], same, mask);
 }
 
+namespace {
+
 enum Reduce : uint8_t { RAdd, RMin, RMax, RAnd, ROr, RXor };
 
+} // namespace
+
 /// Op: d, a, membermask. Target: whether the values are signed.
-void runRedux(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runRedux(Warp &warp, const Inst &inst, uint32_t mask) {
   uint32_t members = 0;
   if (!gathered(warp, inst, mask, 2, members))
     return;
@@ -176,14 +187,14 @@ void runRedux(Warp &warp, const Inst &inst, uint32_t mask) {
   commit(warp, inst.Op[0], result, mask);
 }
 
-void runActiveMask(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runActiveMask(Warp &warp, const Inst &inst, uint32_t mask) {
   uint32_t result[Lanes];
   std::fill_n(result, Lanes, mask);
   commit(warp, inst.Op[0], result, mask);
 }
 
 /// Op: d, p, membermask.
-void runElect(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runElect(Warp &warp, const Inst &inst, uint32_t mask) {
   uint32_t members = 0;
   if (!gathered(warp, inst, mask, 2, members))
     return;
@@ -194,7 +205,7 @@ void runElect(Warp &warp, const Inst &inst, uint32_t mask) {
   commitPredicate(warp, inst.Op[1], 1u << leader, mask);
 }
 
-void runWarpBarrier(Warp &warp, const Inst &inst, uint32_t mask) {
+static void runWarpBarrier(Warp &warp, const Inst &inst, uint32_t mask) {
   uint32_t members = 0;
   if (!gathered(warp, inst, mask, 0, members))
     return;
@@ -202,11 +213,9 @@ void runWarpBarrier(Warp &warp, const Inst &inst, uint32_t mask) {
     warp.Block->Checker.warpSync(warp.Index, members);
 }
 
-bool takeSync(Decoder &d) {
+static bool takeSync(Decoder &d) {
   return d.take("sync") || d.fail(".sync is missing");
 }
-
-} // namespace
 
 bool decodeShuffle(Decoder &d) {
   if (!takeSync(d))

@@ -7,11 +7,11 @@
 
 namespace kvc::sim {
 
-namespace {
-
-uint64_t roundUp(uint64_t value, uint64_t unit) {
+static uint64_t roundUp(uint64_t value, uint64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
+
+namespace {
 
 class Parser : Reader {
 public:

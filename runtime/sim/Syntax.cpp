@@ -6,17 +6,17 @@
 
 namespace kvc::sim {
 
-namespace {
-
-bool startsWord(char c) {
+static bool startsWord(char c) {
   return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || c == '$' ||
          c == '%' || c == '.';
 }
-bool continuesWord(char c) {
+static bool continuesWord(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$' ||
          c == '.';
 }
-bool isDigit(char c) { return c >= '0' && c <= '9'; }
+static bool isDigit(char c) { return c >= '0' && c <= '9'; }
+
+namespace {
 
 class Cutter {
 public:

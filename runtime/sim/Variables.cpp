@@ -4,11 +4,11 @@
 
 namespace kvc::sim {
 
-namespace {
-
 // More than any GPU has, and small enough that sums of them do not overflow.
 constexpr uint64_t MostBytes = uint64_t(1) << 32;
 constexpr uint64_t MostSmall = uint64_t(1) << 20; // .const, .shared and .local
+
+namespace {
 
 class VariableReader {
 public:
