@@ -60,30 +60,32 @@ void AttentionTile::clearPadding(Value tile, int64_t rows, Value thread,
   });
 }
 
-void AttentionTile::copy(Value tile, Value plane, Value valid, Value thread,
-                         int64_t threads) {
+void AttentionTile::copy(Value tile, Value base, Value away, int64_t further,
+                         Value valid, Value thread, int64_t threads) {
   int64_t bytes = shape.copyBytes, perRow = shape.headDim * 2 / bytes;
   int64_t total = TilePositions * perRow;
   auto one = [&](Value row, Value to, Value from) {
     Value inside = e.less(row, valid);
     if (bytes >= 4) {
       Value given = e.select(inside, e.c(bytes), e.c(0));
-      e.copyAsync(e.at(tile, to), e.at(plane, from), static_cast<int>(bytes),
-                  given);
+      e.copyAsync(to, from, static_cast<int>(bytes), given);
       return;
     }
     Value zero = e.integer(0, e.i16);
     Value value = e.ifElse(
-        inside, e.i16,
-        [&] { return Values{e.load(e.i16, e.at(plane, from), 2)}; },
+        inside, e.i16, [&] { return Values{e.load(e.i16, from, 2)}; },
         [&] { return Values{zero}; })[0];
-    e.store(value, e.at(tile, to), 2);
+    e.store(value, to, 2);
+  };
+  auto place = [&](Value index) {
+    return e.at(tile, e.add(e.mul(e.div(index, perRow), shape.rowBytes()),
+                            e.mul(e.rem(index, perRow), bytes)));
+  };
+  auto source = [&](Value index) {
+    return e.at(e.at(e.at(base, e.mul(index, bytes)), away), further);
   };
   auto at = [&](Value index) {
-    Value row = e.div(index, perRow);
-    Value to =
-        e.add(e.mul(row, shape.rowBytes()), e.mul(e.rem(index, perRow), bytes));
-    one(row, to, e.mul(index, bytes));
+    one(e.div(index, perRow), place(index), source(index));
   };
   constexpr int64_t MostUnrolled = 64;
   if (total % threads != 0 || total / threads > MostUnrolled) {
@@ -96,14 +98,11 @@ void AttentionTile::copy(Value tile, Value plane, Value valid, Value thread,
     return;
   }
   // Every copy of a thread is of the same columns.
-  Value row = e.div(thread, perRow);
-  Value to =
-      e.add(e.mul(row, shape.rowBytes()), e.mul(e.rem(thread, perRow), bytes));
-  Value from = e.mul(thread, bytes);
+  Value row = e.div(thread, perRow), to = place(thread), from = source(thread);
   for (int64_t i = 0; i < total / threads; ++i) {
     int64_t rows = i * (threads / perRow);
-    one(e.add(row, rows), e.add(to, rows * shape.rowBytes()),
-        e.add(from, i * threads * bytes));
+    one(e.add(row, rows), e.at(to, rows * shape.rowBytes()),
+        e.at(from, i * threads * bytes));
   }
 }
 

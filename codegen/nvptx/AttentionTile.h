@@ -58,10 +58,12 @@ public:
   /// Zeroes the columns beyond head_dim of `rows` rows in shared memory: once,
   /// copies leave them alone.
   void clearPadding(Value tile, int64_t rows, Value thread, int64_t threads);
-  /// Starts copying a page's plane of K or V; rows from `valid` on become zero
-  /// and are not read.
-  void copy(Value tile, Value plane, Value valid, Value thread,
-            int64_t threads);
+  /// Starts copying a page's plane of K or V, which lies `away` (i64) and
+  /// `further` bytes from `base`: apart, because only one of them changes from
+  /// tile to tile, and one address serves K and V. Rows from `valid` on become
+  /// zero and are not read.
+  void copy(Value tile, Value base, Value away, int64_t further, Value valid,
+            Value thread, int64_t threads);
 
   /// A fragments of the queries at `rows` (global, of the cache's type) for
   /// k16 step `step`.

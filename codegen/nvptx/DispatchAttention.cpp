@@ -43,13 +43,27 @@ private:
   LogicalResult check();
   LogicalResult emitDecode();
   LogicalResult emitPrefill();
-  struct Block {
-    int64_t warps, stages;
-    Value kvHead, sequence, firstRow;
-    Value queries;    // of the tile: rows times the heads of the group
-    Value firstQuery; // the block's first
+  /// How prefill's blocks are made.
+  struct Plan {
+    int64_t warps, passes; // of 16 queries; over all queries of a row tile
+    int64_t stages;        // of tiles of K and V in shared memory
+    bool keepsQueries;     // in registers
   };
-  void emitBlock(KernelContext &k, const Block &block);
+  /// Which queries are a thread's.
+  struct Queries {
+    Value tid, rowTile, kvHead;
+    Value rows[2], heads[2];
+    Value lastRow; // of the row tile
+    Value any;     // whether the block has any, and the warp
+    Value active;
+  };
+  /// `again`: from registers that are read anew, so that nothing of it lives
+  /// in between.
+  Queries locate(KernelContext &k, const Plan &plan, bool again);
+  Value tileField(KernelContext &k, Value rowTile, int64_t offset) {
+    return k.e.load(k.e.i32, k.e.at(rowTile, offset), 4);
+  }
+  void emitBlock(KernelContext &k, const Plan &plan, const Queries &first);
   void emitTile(KernelContext &k, AttentionTile &tile, Value row, Value kvHead,
                 Value keys, Value values, Value split, Value last,
                 bool waitForValues);
@@ -314,7 +328,8 @@ LogicalResult AttentionEmitter::emitDecode() {
       Value page = k.page(cache, k.rowSequence(row), split);
       for (bool isValue : {false, true}) {
         tile.copy(isValue ? values : keys,
-                  k.headPlane(cache, page, isValue, kvHead), valid, lane, 32);
+                  k.headPlane(cache, page, isValue, kvHead), e.c64(0), 0, valid,
+                  lane, 32);
         e.commitCopies();
       }
       tile.clearPadding(keys, 2 * TilePositions, lane, 32);
@@ -340,56 +355,93 @@ LogicalResult AttentionEmitter::emitDecode() {
 // Prefill
 //===----------------------------------------------------------------------===//
 
-void AttentionEmitter::emitBlock(KernelContext &k, const Block &block) {
+AttentionEmitter::Queries
+AttentionEmitter::locate(KernelContext &k, const Plan &plan, bool again) {
+  Emitter &e = k.e;
+  auto special = [&](const char *name, Value known) {
+    if (!again)
+      return known;
+    return e.inlinePtx("mov.u32 $0, %" + std::string(name) + ";", {e.i32}, {},
+                       /*pure=*/false)[0];
+  };
+  Queries result;
+  result.tid = special("tid.x", e.tid());
+  Value x = special("ctaid.x", e.ctaid(0)), y = special("ctaid.y", e.ctaid(1));
+  Value blocks = special("nctaid.x", e.nctaid(0));
+  Value firstQuery = e.c(0);
+  result.kvHead = y;
+  if (plan.passes > 1) {
+    firstQuery = e.mul(e.rem(y, plan.passes), plan.warps * 16);
+    result.kvHead = e.div(y, plan.passes);
+  }
+  // The last rows of a prompt see the most: they start first.
+  result.rowTile = k.rowTile(e.sub(e.sub(blocks, e.c(1)), x));
+  Value firstRow =
+      tileField(k, result.rowTile, offsetof(KvcRowTile, first_row));
+  Value count = e.mul(tileField(k, result.rowTile, offsetof(KvcRowTile, rows)),
+                      shape.group);
+  Value warpFirst = e.add(firstQuery, e.mul(e.shr(result.tid, 5), 16));
+  Value g = e.bitAnd(e.shr(result.tid, 2), 7);
+  // Queries beyond the tile's repeat its last one, which stores the same bits
+  // in the same places.
+  Value last = e.sub(count, e.c(1));
+  for (int half = 0; half < 2; ++half) {
+    Value index = e.min(e.add(e.add(warpFirst, g), half * 8), last);
+    result.rows[half] = e.add(firstRow, e.div(index, shape.group));
+    result.heads[half] =
+        e.add(e.mul(result.kvHead, shape.group), e.rem(index, shape.group));
+  }
+  result.lastRow = e.add(firstRow, e.div(last, shape.group));
+  result.any = e.less(firstQuery, count);
+  result.active = e.less(warpFirst, count);
+  return result;
+}
+
+void AttentionEmitter::emitBlock(KernelContext &k, const Plan &plan,
+                                 const Queries &own) {
   Emitter &e = k.e;
   AttentionTile tile(e, shape, attention.getScale().convertToDouble());
   int64_t stageBytes = 2 * shape.tileBytes();
   Value thread = e.tid();
 
-  // A warp's queries; those beyond the tile's repeat its last one, which
-  // stores the same bits in the same places.
-  Value warpFirst = e.add(block.firstQuery, e.mul(e.warp(), 16));
-  Value active = e.less(warpFirst, block.queries);
-  Value lastQuery = e.sub(block.queries, e.c(1));
-  Value rows[2], heads[2], positions[2], queries[2];
+  Value positions[2], queries[2];
   for (int half = 0; half < 2; ++half) {
-    Value index = e.add(e.add(warpFirst, tile.g), half * 8);
-    index = e.min(index, lastQuery);
-    rows[half] = e.add(block.firstRow, e.div(index, shape.group));
-    heads[half] =
-        e.add(e.mul(block.kvHead, shape.group), e.rem(index, shape.group));
-    positions[half] = k.position(rows[half]);
-    queries[half] = query(k, rows[half], heads[half]);
+    positions[half] = k.position(own.rows[half]);
+    queries[half] = query(k, own.rows[half], own.heads[half]);
   }
   // Positions ascend with rows.
   Value least = e.shuffleFrom(positions[0], e.c(0));
   Value most = e.shuffleFrom(positions[1], e.c(31));
-  Value end = k.position(e.add(block.firstRow, e.div(lastQuery, shape.group)));
+  Value end = k.position(own.lastRow);
+  Value sequence = tileField(k, own.rowTile, offsetof(KvcRowTile, sequence));
   Value tiles = e.add(e.div(end, TilePositions), 1);
 
-  bool keepQueries = shape.padded <= 128;
+  // Queries stay in registers where the totals leave room.
   SmallVector<Values> kept;
-  if (keepQueries)
+  if (plan.keepsQueries)
     for (int64_t step = 0; step < shape.steps(); ++step)
       kept.push_back(tile.query(queries, step));
   auto queryStep = [&](int64_t step) {
-    return keepQueries ? kept[step] : tile.query(queries, step);
+    return plan.keepsQueries ? kept[step] : tile.query(queries, step);
   };
 
   auto pageOf = [&](Value index) {
-    return k.page(cache, block.sequence, e.min(index, e.sub(tiles, e.c(1))));
+    return k.pageNumber(sequence, e.min(index, e.sub(tiles, e.c(1))));
   };
+  Value planes = k.headPlane(cache, k.kv, false, own.kvHead);
   auto keysOf = [&](Value index) {
-    Value stage = e.rem(index, block.stages);
+    Value stage = e.rem(index, plan.stages);
     return e.at(k.sharedMemory(), e.mul(stage, stageBytes));
   };
   auto copy = [&](Value index, Value page) {
     Value keys = keysOf(index);
     Value valid = e.sub(e.add(end, 1), e.mul(index, TilePositions));
-    for (bool isValue : {false, true})
-      tile.copy(e.at(keys, isValue ? shape.tileBytes() : 0),
-                k.headPlane(cache, page, isValue, block.kvHead), valid, thread,
-                k.threads);
+    // V's plane lies behind the K of all heads: one address for both.
+    Value away = e.mul(e.i64Of(page), cache.getPageBytes());
+    int64_t allKeys = shape.kvHeads * TilePositions * shape.headDim * 2;
+    for (int64_t isValue : {0, 1})
+      tile.copy(e.at(keys, isValue * shape.tileBytes()), planes, away,
+                isValue * allKeys, valid, thread, k.threads);
     e.commitCopies();
   };
 
@@ -427,7 +479,7 @@ void AttentionEmitter::emitBlock(KernelContext &k, const Block &block) {
     return next;
   };
 
-  tile.clearPadding(k.sharedMemory(), block.stages * 2 * TilePositions, thread,
+  tile.clearPadding(k.sharedMemory(), plan.stages * 2 * TilePositions, thread,
                     k.threads);
   copy(e.c(0), pageOf(e.c(0)));
   Values state(4 + 4 * shape.dimTiles(), e.real(0.0));
@@ -435,7 +487,10 @@ void AttentionEmitter::emitBlock(KernelContext &k, const Block &block) {
   // The next tile's page is looked up a round before it is needed.
   state.push_back(pageOf(e.c(1)));
   state = e.loop(
-      e.c(0), tiles, e.c(1), state, [&](Value index, ValueRange carried) {
+      e.c(0), tiles, e.c(1), state, [&](Value counter, ValueRange carried) {
+        // Opaque: LLVM would carry a register for each value derived from it.
+        Value index =
+            e.inlinePtx("mov.b32 $0, $1;", {e.i32}, counter, /*pure=*/true)[0];
         Value next = e.add(index, 1), page = carried.back();
         ValueRange sums = carried.drop_back();
         e.waitCopies(0);
@@ -444,14 +499,14 @@ void AttentionEmitter::emitBlock(KernelContext &k, const Block &block) {
           e.ifThen(e.less(next, tiles), [&] { copy(next, page); });
         };
         // Every warp is past the tile before: its stage is free.
-        if (block.stages > 1)
+        if (plan.stages > 1)
           copyNext();
         Value afterNext = pageOf(e.add(index, 2));
         Value sees = e.less(e.mul(index, TilePositions), e.add(most, 1));
         Values result = e.ifElse(
-            e.both(active, sees), sums.getTypes(),
+            e.both(own.active, sees), sums.getTypes(),
             [&] { return compute(index, sums); }, [&] { return Values(sums); });
-        if (block.stages == 1) {
+        if (plan.stages == 1) {
           e.barrier();
           copyNext();
         }
@@ -459,8 +514,11 @@ void AttentionEmitter::emitBlock(KernelContext &k, const Block &block) {
         return result;
       });
 
+  // Kept through the loop they would cost registers that it needs.
+  Queries same = locate(k, plan, /*again=*/true);
+  Value q = e.bitAnd(same.tid, 3);
   RowEmitter rowEmitter(k);
-  e.ifThen(active, [&] {
+  e.ifThen(same.active, [&] {
     for (int half = 0; half < 2; ++half) {
       Values outputs;
       for (int64_t i = 0; i < shape.dimTiles(); ++i)
@@ -468,68 +526,56 @@ void AttentionEmitter::emitBlock(KernelContext &k, const Block &block) {
           outputs.push_back(state[4 + 4 * i + 2 * half + j]);
       outputs = finish(e, state[2 + half], outputs);
       for (int64_t i = 0; i < shape.dimTiles(); ++i)
-        emitEpilogue(k, rowEmitter, rows[half], heads[half],
-                     e.add(e.mul(tile.q, 2), i * 8),
+        emitEpilogue(k, rowEmitter, same.rows[half], same.heads[half],
+                     e.add(e.mul(q, 2), i * 8),
                      ValueRange(outputs).slice(2 * i, 2));
     }
   });
 }
 
 LogicalResult AttentionEmitter::emitPrefill() {
-  int64_t tileRows =
-      16 * static_cast<int64_t>(llvm::divideCeil(4, shape.group));
+  // The more queries a block has, the more share each byte of K and V; their
+  // totals have to fit its registers.
+  int64_t mostWarps = shape.padded <= 64 ? 8 : 4;
+  int64_t tileRows = std::max<int64_t>(mostWarps / shape.group, 1) * 16;
   LaunchLists &lists = context.model.lists;
   lists.attentionRows = std::max(lists.attentionRows, tileRows);
 
-  constexpr int64_t MostWarps = 8;
-  int64_t matrices = llvm::divideCeil(tileRows * shape.group, 16);
-  int64_t warps = std::min(matrices, MostWarps);
-  int64_t passes = llvm::divideCeil(matrices, warps);
-  // Two stages where the running totals leave room for the queries too.
-  bool inRegisters = shape.padded <= 128;
-  int64_t stages = inRegisters ? 2 : 1;
-  int64_t stageBytes = 2 * shape.tileBytes();
-  if (failed(checkShared(stages * stageBytes)))
+  int64_t matrices = tileRows * shape.group / 16;
+  Plan plan;
+  plan.passes = llvm::divideCeil(matrices, mostWarps);
+  plan.warps = llvm::divideCeil(matrices, plan.passes);
+  plan.keepsQueries = shape.padded <= 128;
+  plan.stages = plan.keepsQueries ? 2 : 1;
+  int64_t sharedBytes = plan.stages * 2 * shape.tileBytes();
+  if (failed(checkShared(sharedBytes)))
     return failure();
 
-  // Registers that the totals, the scores and the queries need, more where
-  // copies do not deal out evenly; blocks of a processor hide each other's
-  // waits. Registers are given to groups of four warps.
-  int64_t threads = 32 * warps, perRow = shape.headDim * 2 / shape.copyBytes;
+  // Registers that totals, scores and queries need, more where copies do not
+  // deal out evenly; blocks of a processor hide each other's waits. Registers
+  // are given to groups of four warps.
+  int64_t threads = 32 * plan.warps;
+  int64_t perRow = shape.headDim * 2 / shape.copyBytes;
   bool even = TilePositions * perRow % threads == 0 && threads % perRow == 0;
-  int64_t registers = !inRegisters         ? 255
+  int64_t registers = !plan.keepsQueries   ? 255
                       : !even              ? 200
                       : shape.padded <= 64 ? 128
                                            : 168;
   int64_t blocks = std::min<int64_t>(
       65536 / (static_cast<int64_t>(llvm::alignTo(threads, 128)) * registers),
-      context.model.target.sharedBytes / (stages * stageBytes + 1024));
+      context.model.target.sharedBytes / (sharedBytes + 1024));
   KernelContext k =
       context.begin("", static_cast<int>(threads), static_cast<int>(blocks));
   Emitter &e = k.e;
   e.waitForPrevious();
   e.launchNext();
-  Value kvHead = e.ctaid(1), firstQuery = e.c(0);
-  if (passes > 1) {
-    firstQuery = e.mul(e.rem(kvHead, passes), warps * 16);
-    kvHead = e.div(kvHead, passes);
-  }
-  Value rowTile = k.rowTile(e.ctaid(0));
-  auto field = [&](int64_t offset) {
-    return e.load(e.i32, e.at(rowTile, offset), 4);
-  };
-  Value sequence = field(offsetof(KvcRowTile, sequence));
-  Value firstRow = field(offsetof(KvcRowTile, first_row));
-  Value count = e.mul(field(offsetof(KvcRowTile, rows)), shape.group);
-  e.ifThen(e.less(firstQuery, count), [&] {
-    emitBlock(k,
-              {warps, stages, kvHead, sequence, firstRow, count, firstQuery});
-  });
+  Queries first = locate(k, plan, /*again=*/false);
+  e.ifThen(first.any, [&] { emitBlock(k, plan, first); });
 
   Launch &launch = context.launch(k);
-  launch.sharedBytes = stages * stageBytes;
+  launch.sharedBytes = sharedBytes;
   launch.grid[0] = {Extent::Tiles, 1};
-  launch.grid[1] = {Extent::Fixed, shape.kvHeads * passes};
+  launch.grid[1] = {Extent::Fixed, shape.kvHeads * plan.passes};
   return success();
 }
 

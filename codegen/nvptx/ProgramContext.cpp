@@ -188,10 +188,14 @@ Value KernelContext::weight(FlatSymbolRefAttr symbol) {
   return e.at(weights, e.tableEntry(table, layer));
 }
 
+Value KernelContext::pageNumber(Value sequence, Value pageIndex) {
+  // The sequence's row first: it does not change where the index does.
+  Value row = e.at(pages, e.mul(e.mul(e.i64Of(sequence), pagesStride), 4));
+  return e.load(e.i32, e.at(row, e.mul(e.i64Of(pageIndex), 4)), 4);
+}
+
 Value KernelContext::page(CacheType cache, Value sequence, Value pageIndex) {
-  Value index =
-      e.add(e.mul(e.i64Of(sequence), pagesStride), e.i64Of(pageIndex));
-  Value number = e.load(e.i32, e.at(pages, e.mul(index, 4)), 4);
+  Value number = pageNumber(sequence, pageIndex);
   return e.at(kv, e.mul(e.i64Of(number), cache.getPageBytes()));
 }
 

@@ -86,6 +86,7 @@ public:
   /// The page `pageIndex` of a sequence, and in it this layer's K or V of a
   /// head: [64 positions][head_dim].
   Value page(CacheType cache, Value sequence, Value pageIndex);
+  Value pageNumber(Value sequence, Value pageIndex);
   Value headPlane(CacheType cache, Value page, bool value, Value kvHead);
 
   /// The block's dynamic shared memory from byte `offset` on.

@@ -19,7 +19,7 @@
 // Prefill writes nothing but the result, pairs of bf16 of two rows: no scores
 // and no partial sums lie in memory. One barrier a tile, copies of the first
 // tile and of the next one.
-// RUN: %python %S/ptx_counts.py %t.ptx prefill_0_attention mma=64 ldmatrix.sync.aligned.m8n8.x4.shared=16 ldmatrix.sync.aligned.m8n8.x4.trans.shared=16 cp.async.cg.shared.global=16 ex2.approx.ftz.f32=36 st.global.b32=16 st.global=16 st.shared=0 atom=0 bar.sync=1 cp.async.wait_group=1 st.local=0 ld.local=0 griddepcontrol.wait=1
+// RUN: %python %S/ptx_counts.py %t.ptx prefill_0_attention mma=64 ldmatrix.sync.aligned.m8n8.x4.shared=16 ldmatrix.sync.aligned.m8n8.x4.trans.shared=16 cp.async.cg.shared.global=8 ex2.approx.ftz.f32=36 st.global.b32=16 st.global=16 st.shared=0 atom=0 bar.sync=1 cp.async.wait_group=1 st.local=0 ld.local=0 griddepcontrol.wait=1
 // RUN: %python %S/ptx_counts.py %t.80.ptx prefill_0_attention mma=64 st.global=16 griddepcontrol=0
 
 // A row's counters: four of the choice, one a kv head. A block of decode has
@@ -28,7 +28,7 @@
 // CHECK-SAME: decode = [{blocks_per_sm = 0 : i64, id = 0 : i64, kernel = @decode_0_attention, layer = 0 : i64, shared = 73744 : i64, threads = 128 : i64, when = ["rows", 1, 2147483647], x = ["positions", 256], y = ["fixed", 2], z = ["sequences", 1]},
 // CHECK-SAME: layer = 1 : i64
 // CHECK-SAME: partial_bytes = 2176 : i64
-// CHECK-SAME: prefill = [{{.*}}kernel = @prefill_0_attention, layer = 0 : i64, shared = 36864 : i64, threads = 128 : i64, when = ["rows", 1, 2147483647], x = ["tiles", 1], y = ["fixed", 2], z = ["fixed", 1]}
+// CHECK-SAME: prefill = [{{.*}}kernel = @prefill_0_attention, layer = 0 : i64, shared = 36864 : i64, threads = 256 : i64, when = ["rows", 1, 2147483647], x = ["tiles", 1], y = ["fixed", 2], z = ["fixed", 1]}
 
 // Nothing is read before the kernels before have ended. The block that arrives
 // last, by a counter between two fences, merges.
