@@ -8,6 +8,8 @@
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace kvc;
 
@@ -448,6 +450,13 @@ LogicalResult QuantizeOp::verify() {
   if (rowElements(getType()) % 32 != 0)
     return emitOpError("quantizes blocks of 32 values, found ")
            << rowElements(getType()) << " in a row";
+  return success();
+}
+
+LogicalResult SoftCapOp::verify() {
+  double cap = getCap().convertToDouble();
+  if (!std::isfinite(cap) || cap <= 0.0)
+    return emitOpError("has a finite cap above 0, found ") << getCapAttr();
   return success();
 }
 

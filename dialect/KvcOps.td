@@ -488,6 +488,22 @@ def Kvc_ActivationOp : Kvc_Op<"activation", [Pure, AllTypesMatch<["input", "resu
   let assemblyFormat = "$input attr-dict `:` type($input)";
 }
 
+def Kvc_SoftCapOp : Kvc_Op<"soft_cap", [Pure, AllTypesMatch<["input", "result"]>]> {
+  let summary = "keeps values between -cap and cap, smoothly";
+  let description = [{
+    result[r][i] = cap * tanh(input[r][i] / cap): the identity near zero, never beyond `cap`, which is
+    above zero (logits of Gemma 2, 2024, arXiv:2408.00118). Input and result have the same shape.
+
+    ```mlir
+    %c = kvc.soft_cap %l {cap = 30.0 : f64} : tensor<?x49152xf32, #kvc.outputs>
+    ```
+  }];
+  let arguments = (ins Kvc_RowsTensor:$input, F64Attr:$cap);
+  let results = (outs Kvc_RowsTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input)";
+  let hasVerifier = 1;
+}
+
 def Kvc_QuantizeOp : Kvc_Op<"quantize", [Pure, AllTypesMatch<["input", "result"]>]> {
   let summary = "rounds each block of 32 values to 8 bits and a scale";
   let description = [{

@@ -205,6 +205,9 @@ void ModelBuilder::buildForward() {
   Value y = norm(selected, "output_norm", Value());
   bool tied = !model.findWeight("output");
   Value logits = linear(y, tied ? "token_embd" : "output", Value(), logitsType);
+  if (model.logitCap)
+    logits = SoftCapOp::create(builder, loc, logitsType, logits,
+                               builder.getF64FloatAttr(*model.logitCap));
   ReturnOp::create(builder, loc, ValueRange(logits));
 }
 

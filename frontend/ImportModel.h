@@ -60,6 +60,7 @@ struct ModelDescription {
   bool gated = true; // down(activation(gate) * up)
   std::optional<RopeDescription> rope;
   double attentionScale = 0.0;
+  std::optional<double> logitCap; // of kvc.soft_cap
 
   std::vector<int64_t> eos;
   std::optional<int64_t> vocabTokens;

@@ -87,6 +87,7 @@ void SpecImporter::describe() {
     model.rope = std::move(rope);
   }
   model.attentionScale = 1.0 / std::sqrt(static_cast<double>(spec.headDim));
+  model.logitCap = spec.logitCap;
   model.eos = spec.eos;
 }
 

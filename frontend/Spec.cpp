@@ -358,6 +358,10 @@ static void readRoot(const json &root, StringRef path, Spec &spec,
     bias->finish();
   }
   reader.truth("tied", spec.tied);
+  if (reader.any("logit_cap", /*optional=*/true)) {
+    spec.logitCap.emplace();
+    reader.real("logit_cap", *spec.logitCap, 1e-3, 1e6);
+  }
   readEos(reader, spec);
   readWeights(reader, path, spec);
   reader.finish();

@@ -47,6 +47,7 @@ struct Spec {
   bool outputBias = false;
   bool ffnBias = false;
   bool tied = false;
+  std::optional<double> logitCap;
   std::vector<int64_t> eos;
 
   std::optional<uint64_t> seed;       // else the weights come from a file

@@ -75,15 +75,18 @@ void FuseGateUpPass::fuse(ProgramOp program) {
   for (MulOp mul : muls)
     if (!fuseGated(rewriter, mul, mul.getLhs(), mul.getRhs()))
       fuseGated(rewriter, mul, mul.getRhs(), mul.getLhs());
-  // What is left is ungated: one projection and its activation.
-  llvm::SmallVector<ActivationOp> activations;
-  program.walk([&](ActivationOp op) { activations.push_back(op); });
-  for (ActivationOp activation : activations) {
-    LinearOp linear = linearOf(activation.getInput());
-    if (linear && linear.getNumResults() == 1 &&
-        usedOnlyBy(activation.getInput(), activation) &&
-        kernelOf(linear) != kernelOf(activation) &&
-        fuseIntoKernel(rewriter, {linear, activation}))
+  // What is left is one projection and a function of its values.
+  llvm::SmallVector<Operation *> functions;
+  program.walk([&](Operation *op) {
+    if (isa<ActivationOp, SoftCapOp>(op))
+      functions.push_back(op);
+  });
+  for (Operation *function : functions) {
+    Value input = function->getOperand(0);
+    LinearOp linear = linearOf(input);
+    if (linear && linear.getNumResults() == 1 && usedOnlyBy(input, function) &&
+        kernelOf(linear) != kernelOf(function) &&
+        fuseIntoKernel(rewriter, {linear, function}))
       ++numFused;
   }
 }

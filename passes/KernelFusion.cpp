@@ -71,7 +71,8 @@ static bool runsOnRows(Operation *op) {
 }
 
 static bool runsOnTiles(Operation *op) {
-  return isa<AddOp, MulOp, ActivationOp, RopeOp, CacheAppendOp>(op) ||
+  return isa<AddOp, MulOp, ActivationOp, SoftCapOp, RopeOp, CacheAppendOp>(
+             op) ||
          isRounding(op);
 }
 
@@ -85,7 +86,7 @@ static std::string anchorlessError(ArrayRef<Operation *> ops) {
   if (llvm::range_size(computes) < 2)
     return {};
   for (Operation *op : computes)
-    if (!runsOnRows(op) && !isa<MulOp, ActivationOp>(op))
+    if (!runsOnRows(op) && !isa<MulOp, ActivationOp, SoftCapOp>(op))
       return nameOf(op) + " shares a kernel only with an anchor";
   return {};
 }

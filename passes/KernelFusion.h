@@ -11,11 +11,13 @@
 // may hold only ops that need no other columns:
 //
 //   anchor     prologue                          epilogue
-//   linear     select_rows add rms_norm          add mul activation rope
+//   linear     select_rows add rms_norm          add mul activation soft_cap
+//   rope
 //              layer_norm quantize round         cache_append quantize round
 //   attention  (none)                            quantize round
 //   (none)     one op of any kind, or a chain of add mul activation
-//              select_rows rms_norm layer_norm quantize round on whole rows
+//              soft_cap select_rows rms_norm layer_norm quantize round on
+//              whole rows
 //
 // A quantize in an epilogue needs tiles of whole blocks: heads of a multiple
 // of 32 values. Slot ops (read, write, stage) may stand in any kernel.

@@ -129,8 +129,8 @@ def FuseGateUp : Kvc_FusionPass<"kvc-fuse-gate-up"> {
   let summary = "gate and up projection in one kernel with their activation";
   let description = [{
     Two linears of one input whose results meet in `mul(activation(gate), up)` become
-    one linear of two segments, with the activation and the product on its tile. The activation
-    of an ungated feed-forward, `activation(linear)`, goes onto its linear's tile.
+    one linear of two segments, with the activation and the product on its tile. A function of one
+    linear's values, the activation of an ungated feed-forward or a `soft_cap`, goes onto that linear's tile.
 
     ```mlir
     %g = kvc.linear %n, [@ffn_gate][%layer] : ...

@@ -96,7 +96,7 @@ bool SlotPlan::dieInto(Value dying, Value made) const {
       cast<OpResult>(made).getResultNumber());
   Operation *maker = inside.getDefiningOp();
   if (!maker || maker->getParentOp() != kernel ||
-      !isa<AddOp, MulOp, ActivationOp>(maker) ||
+      !isa<AddOp, MulOp, ActivationOp, SoftCapOp>(maker) ||
       !llvm::is_contained(maker->getOperands(), dying))
     return false;
   // In a prologue, or beside ops that want whole rows, it is read in full.

@@ -194,6 +194,14 @@ Value Emitter::geluTanh(Value x) {
   return divf(x, addf(splatReal(1.0), exp(scaled)));
 }
 
+Value Emitter::softCap(Value x, double cap) {
+  // tanh u = 1 - 2 / (1 + exp 2u): absolute error of a few roundings of 1,
+  // times cap; at both ends exp becomes infinite or zero, and tanh 1 or -1.
+  Value power = exp(mulf(x, splatReal(2.0 / cap)));
+  Value part = divf(splatReal(-2.0 * cap), addf(splatReal(1.0), power));
+  return addf(splatReal(cap), part);
+}
+
 Value Emitter::gelu(Value x) {
   // Phi(x) = 1/2 erfc(-x / sqrt 2), by Abramowitz and Stegun's 7.1.26 for
   // erfc of the magnitude: absolute error below 1.5e-7.

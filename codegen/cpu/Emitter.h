@@ -91,6 +91,7 @@ public:
   Value silu(Value x);
   Value gelu(Value x);
   Value geluTanh(Value x);
+  Value softCap(Value x, double cap);
 
   // Folds a vector's lanes with a fixed tree of shuffles: halves onto halves.
   enum class Fold { Add, Max };

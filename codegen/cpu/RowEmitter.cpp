@@ -28,7 +28,7 @@ LogicalResult RowEmitter::emit(Operation *op) {
       .Case([&](SelectRowsOp op) { return emitSelectRows(op); })
       .Case<RmsNormOp, LayerNormOp>(
           [&](Operation *op) { return emitNorm(op), success(); })
-      .Case<AddOp, MulOp, ActivationOp, RoundOp>(
+      .Case<AddOp, MulOp, ActivationOp, SoftCapOp, RoundOp>(
           [&](Operation *op) { return emitElementwise(op), success(); })
       .Case([&](QuantizeOp op) { return emitQuantize(op); })
       .Case([&](RopeOp op) { return emitRope(op), success(); })
@@ -317,6 +317,8 @@ void RowEmitter::emitElementwise(Operation *op) {
       result = e.mulf(xs[0], xs[1]);
     } else if (auto round = dyn_cast<RoundOp>(op)) {
       result = e.widen(e.narrow(xs[0], round.getElement()));
+    } else if (auto cap = dyn_cast<SoftCapOp>(op)) {
+      result = e.softCap(xs[0], cap.getCap().convertToDouble());
     } else {
       switch (cast<ActivationOp>(op).getKind()) {
       case ActivationKind::Silu:

@@ -138,8 +138,8 @@ void KernelCounter::count(Operation *op) {
       .Case<AddOp, MulOp>([&](auto sum) {
         addFlops(sum.getType(), rowElements(sum.getType()));
       })
-      .Case([&](ActivationOp activation) {
-        addFlops(activation.getType(), 8 * rowElements(activation.getType()));
+      .Case<ActivationOp, SoftCapOp>([&](auto function) {
+        addFlops(function.getType(), 8 * rowElements(function.getType()));
       })
       .Case([&](QuantizeOp quantize) {
         addFlops(quantize.getType(), 3 * rowElements(quantize.getType()));

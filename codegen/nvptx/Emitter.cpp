@@ -151,6 +151,13 @@ Value Emitter::silu(Value x) {
   return mulf(x, rcp(addf(real(1.0), exp(negf(x)))));
 }
 
+Value Emitter::softCap(Value x, double cap) {
+  // tanh u = 1 - 2 / (1 + exp 2u): absolute error of a few roundings of 1,
+  // times cap; at both ends exp becomes infinite or zero, and tanh 1 or -1.
+  Value power = exp(mulf(x, real(2.0 / cap)));
+  return fma(rcp(addf(real(1.0), power)), real(-2.0 * cap), real(cap));
+}
+
 Value Emitter::geluTanh(Value x) {
   // x/2 (1 + tanh u) = x / (1 + exp(-2u)).
   Value cube = mulf(mulf(x, x), x);
@@ -172,6 +179,14 @@ Value Emitter::gelu(Value x) {
   Value tail = mulf(mulf(mulf(p, t), exp(negf(mulf(z, z)))), real(0.5));
   Value phi = select(lessf(x, real(0.0)), tail, subf(real(1.0), tail));
   return mulf(x, phi);
+}
+
+Value Emitter::mapped(Operation *op, Value x) {
+  if (auto round = dyn_cast<RoundOp>(op))
+    return this->round(round.getElement(), x);
+  if (auto cap = dyn_cast<SoftCapOp>(op))
+    return softCap(x, cap.getCap().convertToDouble());
+  return activation(cast<ActivationOp>(op).getKind(), x);
 }
 
 Value Emitter::activation(ActivationKind kind, Value x) {

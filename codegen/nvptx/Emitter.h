@@ -93,7 +93,10 @@ public:
   Value silu(Value x);
   Value gelu(Value x);
   Value geluTanh(Value x);
+  Value softCap(Value x, double cap);
   Value activation(ActivationKind kind, Value x);
+  /// What an op makes of a value by itself: activation, soft_cap, round.
+  Value mapped(mlir::Operation *op, Value x);
 
   // Conversions.
   Value toFloat(Value x); // signed i32 -> f32

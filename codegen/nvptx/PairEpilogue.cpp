@@ -35,7 +35,7 @@ LogicalResult PairEpilogue::check(const LinearPlan &plan,
       if (heads.getRank() != 3 || heads.getDimSize(2) != tiles.getUnit())
         return op->emitOpError("needs tiles of whole heads, found units of ")
                << tiles.getUnit() << " rows";
-    } else if (!isa<AddOp, MulOp, ActivationOp, RoundOp, WriteOp,
+    } else if (!isa<AddOp, MulOp, ActivationOp, SoftCapOp, RoundOp, WriteOp,
                     CacheAppendOp>(op)) {
       return op->emitOpError("cannot run on the tiles of a linear on cuda");
     }
@@ -178,10 +178,8 @@ void PairEpilogue::finish(const Place &place, ValueRange prepared,
         known[op->getResult(0)] = {e.addf(a, c), e.addf(b, d)};
       else
         known[op->getResult(0)] = {e.mulf(a, c), e.mulf(b, d)};
-    } else if (auto activation = dyn_cast<ActivationOp>(op)) {
-      each([&](Value x) { return e.activation(activation.getKind(), x); });
-    } else if (auto round = dyn_cast<RoundOp>(op)) {
-      each([&](Value x) { return e.round(round.getElement(), x); });
+    } else if (isa<ActivationOp, SoftCapOp, RoundOp>(op)) {
+      each([&](Value x) { return e.mapped(op, x); });
     } else if (auto rope = dyn_cast<RopeOp>(op)) {
       auto [x, y] = operand(0);
       Value cos = take(), sin = take();

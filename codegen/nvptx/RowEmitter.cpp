@@ -140,7 +140,7 @@ Values RowEmitter::valuesAt(Value value, Place place) {
           })
           .Case<RmsNormOp, LayerNormOp>(
               [&](Operation *op) { return norm(op, place); })
-          .Case<AddOp, MulOp, ActivationOp, RoundOp>(
+          .Case<AddOp, MulOp, ActivationOp, SoftCapOp, RoundOp>(
               [&](Operation *op) { return elementwise(op, place); })
           .Case([&](RopeOp op) { return rope(op, place); })
           .Default([&](Operation *op) {
@@ -164,10 +164,8 @@ Values RowEmitter::elementwise(Operation *op, Place place) {
       x = e.addf(x, ys[index]);
     else if (isa<MulOp>(op))
       x = e.mulf(x, ys[index]);
-    else if (auto round = dyn_cast<RoundOp>(op))
-      x = e.round(round.getElement(), x);
     else
-      x = e.activation(cast<ActivationOp>(op).getKind(), x);
+      x = e.mapped(op, x);
   }
   return xs;
 }

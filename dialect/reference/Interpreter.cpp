@@ -145,9 +145,9 @@ llvm::Error Interpreter::runKernel(Operation *op) {
 llvm::Error Interpreter::runOp(Operation &op) {
   return llvm::TypeSwitch<Operation *, llvm::Error>(&op)
       .Case<EmbedOp, AddPositionsOp, SelectRowsOp, RmsNormOp, LayerNormOp,
-            AddOp, MulOp, ActivationOp, QuantizeOp, RoundOp, LinearOp, RopeOp,
-            CacheAppendOp, ScoresOp, MaskedSoftmaxOp, ContextOp, AttentionOp>(
-          [&](auto op) { return run(op); })
+            AddOp, MulOp, ActivationOp, SoftCapOp, QuantizeOp, RoundOp,
+            LinearOp, RopeOp, CacheAppendOp, ScoresOp, MaskedSoftmaxOp,
+            ContextOp, AttentionOp>([&](auto op) { return run(op); })
       .Case([&](LayersOp op) { return runLayers(op); })
       .Case<KernelOp, DispatchOp>([&](Operation *op) { return runKernel(op); })
       .Case([&](BarrierOp) {

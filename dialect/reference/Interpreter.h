@@ -70,6 +70,7 @@ private:
   llvm::Error run(AddOp op);
   llvm::Error run(MulOp op);
   llvm::Error run(ActivationOp op);
+  llvm::Error run(SoftCapOp op);
   llvm::Error run(QuantizeOp op);
   llvm::Error run(RoundOp op);
   llvm::Error run(LinearOp op);

@@ -139,6 +139,15 @@ llvm::Error Interpreter::run(ActivationOp op) {
   return llvm::Error::success();
 }
 
+llvm::Error Interpreter::run(SoftCapOp op) {
+  Tensor result = get(op.getInput());
+  double cap = op.getCap().convertToDouble();
+  for (double &value : result.values)
+    value = cap * std::tanh(value / cap);
+  set(op.getResult(), std::move(result));
+  return llvm::Error::success();
+}
+
 /// Rounds 32 values as generated code does, in f32.
 static void quantizeBlock(double *values) {
   float x[32];

@@ -158,6 +158,17 @@ kvc.model @m attributes {max_context = 8 : i64} {
 // -----
 
 kvc.model @m attributes {max_context = 8 : i64} {
+  kvc.forward @f(%t: tensor<?xi32, #kvc.rows>, %b: !kvc.batch) -> tensor<?x6xf32, #kvc.outputs> {
+    %l = kvc.read slot<logits, offset = 0, stride = 24, f32> : tensor<?x6xf32, #kvc.outputs>
+    // expected-error@+1 {{has a finite cap above 0, found 0.000000e+00 : f64}}
+    %y = kvc.soft_cap %l {cap = 0.0 : f64} : tensor<?x6xf32, #kvc.outputs>
+    kvc.return %l : tensor<?x6xf32, #kvc.outputs>
+  }
+}
+
+// -----
+
+kvc.model @m attributes {max_context = 8 : i64} {
   kvc.source @s {seed = 1 : i64}
   kvc.weight @m : !kvc.weight<1x6x64> = [#kvc.slice<@s, f32, 0, "m", [0.0, 1.0]>]
   kvc.forward @f(%t: tensor<?xi32, #kvc.rows>, %b: !kvc.batch) -> tensor<?x6xf32, #kvc.outputs> {

@@ -164,6 +164,8 @@ kvc.model @l3 attributes {max_context = 8 : i64} {
       %x = kvc.read slot<rows, offset = 384, stride = 128, f16> : tensor<?x64xf32, #kvc.rows>
       // CHECK: kvc.round %{{.*}} to bf16 : tensor<?x64xf32, #kvc.rows>
       %r = kvc.round %x to bf16 : tensor<?x64xf32, #kvc.rows>
+      // CHECK: kvc.soft_cap %{{.*}} {cap = 3.000000e+01 : f64} : tensor<?x64xf32, #kvc.rows>
+      %sc = kvc.soft_cap %x {cap = 30.0 : f64} : tensor<?x64xf32, #kvc.rows>
       // CHECK: kvc.stage %{{.*}}, slot<worker, offset = 0, stride = 128, bf16> : tensor<?x64xf32, #kvc.rows>
       %s = kvc.stage %r, slot<worker, offset = 0, stride = 128, bf16> : tensor<?x64xf32, #kvc.rows>
       %l = kvc.linear %s, [@embd] : (tensor<?x64xf32, #kvc.rows>) -> tensor<?x6xf32, #kvc.rows>

@@ -47,6 +47,7 @@ cases = [
     (text(weights={"gguf": "a", "format": "f16"}), "key 'weights.format': found \"f16\", rule: only with a seed"),
     (text(qkv="both"), "key 'qkv': found \"both\", rule: one of separate, fused"),
     (text(bias={"qkv": 1, "output": True, "ffn": True}), "key 'bias.qkv': found 1, rule: true or false"),
+    (text(logit_cap=0), "key 'logit_cap': found 0, rule: a number, 0.001 to 1000000.0"),
     (text(tied="no"), "key 'tied': found \"no\", rule: true or false"),
     (text(eos=[113]), "key 'eos': found 113, rule: ids below vocab, which is 113"),
     (text(eos=2), "key 'eos': found 2, rule: a list of ids"),

@@ -79,7 +79,7 @@ static bool elementwise(Event read, Event write) {
     return false;
   auto value = cast<ReadOp>(read.op).getResult();
   Operation *maker = cast<WriteOp>(write.op).getInput().getDefiningOp();
-  if (!isa_and_present<AddOp, MulOp, ActivationOp>(maker))
+  if (!isa_and_present<AddOp, MulOp, ActivationOp, SoftCapOp>(maker))
     return false;
   return llvm::all_of(value.getUsers(),
                       [&](Operation *user) { return user == maker; });

@@ -44,7 +44,8 @@ TARGETS = {
     "basew256": ("x86-64", 256, "sse2"),
     "basew512": ("x86-64", 512, "sse2"),
 }
-SPECS = ("gqa_small", "tiny_causal_lm", "mqa_learned_small", "modular_small", "partial_rotary_small")
+SPECS = ("gqa_small", "tiny_causal_lm", "mqa_learned_small", "modular_small", "partial_rotary_small",
+         "capped_small")
 
 Case = collections.namedtuple("Case", "model target activations kv fuse long")
 

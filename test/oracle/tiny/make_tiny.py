@@ -20,7 +20,8 @@ sys.path.insert(0, os.path.dirname(HERE))
 import record  # noqa: E402
 import seeded  # noqa: E402
 
-SPECS = ["tiny_causal_lm", "modular_small", "gqa_small", "mqa_learned_small", "partial_rotary_small"]
+SPECS = ["tiny_causal_lm", "modular_small", "gqa_small", "mqa_learned_small", "partial_rotary_small",
+         "capped_small"]
 
 
 def make_norm(spec):
@@ -98,6 +99,7 @@ class Layer(nn.Module):
 class CausalLM(nn.Module):
     def __init__(self, spec):
         super().__init__()
+        self.cap = spec.get("logit_cap")
         self.token_embd = nn.Embedding(spec["vocab"], spec["hidden"])
         if spec["positions"] == "learned":
             self.position_embd = nn.Embedding(spec["max_context"], spec["hidden"])
@@ -113,7 +115,8 @@ class CausalLM(nn.Module):
             x = x + self.position_embd(torch.arange(len(ids)))
         for layer in self.blk:
             x = layer(x)
-        return self.output(self.output_norm(x))
+        logits = self.output(self.output_norm(x))
+        return logits if self.cap is None else self.cap * torch.tanh(logits / self.cap)
 
 
 def load_model(spec):
