@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <set>
 #include <sys/mman.h>
 
@@ -35,6 +36,10 @@ static constexpr Result IllegalAddress = 700;
 
 static GraphObject *Capturing = nullptr;
 static Result Fault = Success; // reported by the next synchronisation
+// What goes with the context.
+static std::vector<std::unique_ptr<uint8_t[]>> Memory;
+static std::vector<std::unique_ptr<FunctionObject>> Functions;
+static std::set<GraphExec> Graphs;
 static int GraphsMade = 0;
 static int GraphLaunches = 0;
 static Address MappedFrom = 0;
@@ -110,7 +115,14 @@ Result cuDeviceGetAttribute(int *value, DeviceAttribute which, DeviceNumber) {
   return InvalidValue;
 }
 Result cuDevicePrimaryCtxRetain(Context *, DeviceNumber) { return Success; }
-Result cuDevicePrimaryCtxRelease_v2(DeviceNumber) { return Success; }
+Result cuDevicePrimaryCtxRelease_v2(DeviceNumber) {
+  for (GraphExec graph : Graphs)
+    delete graph;
+  Graphs.clear();
+  Functions.clear();
+  Memory.clear();
+  return Success;
+}
 Result cuCtxSetCurrent(Context) { return Success; }
 Result cuMemGetInfo_v2(size_t *free, size_t *total) {
   *free = *total = fails("little-memory") ? 1000 : size_t(1) << 30;
@@ -130,7 +142,8 @@ Result cuModuleGetFunction(Function *function, Module, const char *name) {
                                                 "head_wide", "choose"};
   if (kernels.count(name) == 0 || (fails("no-kernel") && name[0] == 'h'))
     return NotFound;
-  *function = new FunctionObject{name};
+  Functions.emplace_back(new FunctionObject{name});
+  *function = Functions.back().get();
   return Success;
 }
 Result cuFuncGetAttribute(int *value, int, Function) {
@@ -146,11 +159,13 @@ Result cuFuncSetAttribute(Function function, int attribute, int value) {
 Result cuMemAlloc_v2(Address *address, size_t bytes) {
   if (fails("no-memory") && bytes >= 4096)
     return OutOfMemory;
-  *address = reinterpret_cast<Address>(std::malloc(bytes));
+  Memory.emplace_back(new uint8_t[bytes]);
+  *address = reinterpret_cast<Address>(Memory.back().get());
   return Success;
 }
 Result cuMemHostAlloc(void **memory, size_t bytes, unsigned) {
-  *memory = std::malloc(bytes);
+  Memory.emplace_back(new uint8_t[bytes]);
+  *memory = Memory.back().get();
   return Success;
 }
 Result cuMemcpyHtoDAsync_v2(Address to, const void *from, size_t bytes,
@@ -230,6 +245,7 @@ Result cuGraphInstantiateWithFlags(GraphExec *exec, Graph graph,
                                    unsigned long long) {
   ++GraphsMade;
   *exec = new GraphExecObject{graph->Work};
+  Graphs.insert(*exec);
   return Success;
 }
 Result cuGraphLaunch(GraphExec exec, Stream) {
@@ -244,6 +260,7 @@ Result cuGraphDestroy(Graph graph) {
   return Success;
 }
 Result cuGraphExecDestroy(GraphExec exec) {
+  Graphs.erase(exec);
   delete exec;
   return Success;
 }
