@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 """Mutates single instructions of a program's PTX and sees whether the tests notice.
 
-    mutate.py [--bin build/bin] [--count 72] [--seed 1] [--models gqa_small,q4_k]
+    mutate.py [--bin build/bin] [--count 72] [--seed 1] [--models gqa_small,q4_0,choose]
 
 Small models are compiled for cuda. Their PTX is changed in one instruction at a
-time: sites are drawn by the seed, one opcode after the other, among the
-instructions that the unchanged program executes in the runs below. Each mutant
-runs in the PTX interpreter as the tests run programs (PROG --device=sim --ptx):
-its checks of memory, races and copies; logits against the float64 reference;
-the same bits alone, in a batch, in chunks, without the cache and in another
-order of blocks; chosen ids against the logits and the unchanged program's draw.
-Survivors are printed with their lines and, where equivalents.json has one, the
-argument why nothing could notice. The exit status is 0 if at least 95 % of the
-mutants were noticed and every survivor has an argument. Standard library only.
+time: sites are drawn by the seed, half of them one opcode after the other, half
+among all instructions that the unchanged program executes in its tests. Each
+mutant goes through the tests of programs, test/codegen/nvptx/run_sim.py (the
+interpreter's checks of memory, races and copies; logits against the float64
+reference; the same bits alone, in batches, in chunks, without the cache, in
+another order of blocks) and through draws with a temperature, which have to be
+the unchanged program's. The kernel that chooses tokens is mutated where its unit
+tests run it (kvc-nvptx-tests). Survivors are printed with their lines and, where equivalents.json
+has one, the argument why nothing could notice. The exit status is 0 if at least
+95 % of the mutants were noticed and every survivor has an argument. Standard
+library only.
 """
 import argparse
 import collections
@@ -28,135 +30,179 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ORACLE = os.path.join(HERE, "..", "oracle")
-sys.path.insert(0, ORACLE)
-sys.path.insert(0, os.path.join(ORACLE, "tiny_gguf"))
-import check_sim  # noqa: E402
-import npy  # noqa: E402
+sys.path.insert(0, os.path.join(HERE, "../codegen/nvptx"))
+import run_sim  # noqa: E402
 import operators  # noqa: E402
-import tiny_gguf  # noqa: E402
 
 GOAL = 0.95
-FORCED = (3, 32, 61, 12)
-LENGTHS = (5, 67, 62)
-VOCAB = 90
-
-
-def prompt_of(length):
-    return [(37 * i * i + 11 * i + length) % VOCAB for i in range(length)]
+DRAWS = (["--temperature=0.9"], ["--temperature=1.3", "--top-k=20", "--top-p=0.9"], ["--temperature=1", "--min-p=0.05"])
 
 
 class Noticed(Exception):
     """A test fails: the mutant is found."""
 
 
-class Model:
-    """A compiled program, its PTX, and what the unchanged program gives."""
+def read_lines(path):
+    """The text's lines; an instruction that goes over several is made one, in the file, too."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read().replace("\n\t\t", " ")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return text.split("\n")
 
-    def __init__(self, name, folder, args):
-        self.name, self.folder, self.args = name, folder, args
-        self.program = os.path.join(folder, name)
-        tool = lambda word: os.path.join(args.bin, word)  # noqa: E731
-        source = os.path.join(HERE, "..", "models", name + ".json")
-        importer = "--import-spec"
-        if not os.path.exists(source):
-            source, importer = os.path.join(folder, name + ".gguf"), "--import-gguf"
-            with open(source, "wb") as file:
-                file.write(tiny_gguf.make(tiny_gguf.models()[name]))
-        self.command([tool("kvc"), "compile", source, "-o", self.program, "-q", "--target=cuda"])
-        schedule, ptx = self.program + ".mlir", self.program + ".ptx"
-        self.command([tool("kvc-translate"), importer, source, "-o", schedule + ".l1"])
-        self.command([tool("kvc-opt"), "--kvc-pipeline=target=cuda", schedule + ".l1", "-o", schedule])
-        self.command([tool("kvc-translate"), "--kvc-to-ptx", schedule, "-o", ptx])
-        with open(ptx, encoding="utf-8") as file:
-            self.lines = file.read().split("\n")
-        self.expected = []
-        for number, length in enumerate(LENGTHS):
-            path = os.path.join(folder, f"{name}.reference.{number}.npy")
-            self.command([tool("kvc-translate"), "--interpret", "--rounded", schedule,
-                          "--ids=" + ",".join(map(str, prompt_of(length))),
-                          "--decode-ids=" + ",".join(map(str, FORCED[:-1])), "--logits=" + path])
-            self.expected.append(check_sim.rows_of(path))
-        self.executed = set()
-        start = time.monotonic()
-        self.drawn = None
-        self.drawn = self.test(None, os.path.join(folder, name + ".unchanged"))
-        # The interpreter may take this many times as long for a mutant.
-        self.limit = max(60.0, 20 * (time.monotonic() - start))
 
-    def command(self, command):
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-        if done.returncode != 0:
-            sys.exit(f"mutate: exit status {done.returncode}: {' '.join(command)}: "
-                     f"{done.stderr.decode('utf-8', 'replace').strip()[-1500:]}")
+def write_mutant(lines, number, text, path):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join([*lines[:number - 1], text, *lines[number:]]))
+    return path
 
-    def run(self, ptx, prefix, lengths, options):
-        """Results of one run of the program, [(record, logits' bytes)]."""
-        requests = prefix + ".jsonl"
-        with open(requests, "w", encoding="utf-8") as file:
-            for length in lengths:
-                file.write(json.dumps({"prompt_ids": prompt_of(length)}) + "\n")
-        command = [self.program, "--device=sim", "--prompts", requests, "--ignore-eos", "--json", "--logits", prefix,
-                   "--threads", "1", *options]
-        if ptx:
-            command += ["--ptx", ptx]
-        else:
-            command += ["--sim-meter"]
+
+class Program(run_sim.Program):
+    """The program, under a name of its own, with other PTX."""
+
+    def __init__(self, unchanged, path, ptx, limit, metered=False):
+        self.path, self.schedule, self.arithmetic = path, unchanged.schedule, unchanged.arithmetic
+        self.ptx, self.limit, self.runs, self.executed = ptx, limit, 0, set()
+        self.draws, self.metered = False, metered
+        os.link(unchanged.path, path)
+
+    def execute(self, command):
         try:
             done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False,
-                                  timeout=self.limit if ptx else None)
+                                  timeout=self.limit)
         except subprocess.TimeoutExpired:
             raise Noticed("it does not end") from None
         if done.returncode != 0:
-            text = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            raise Noticed(text[-1] if text else f"exit status {done.returncode}")
-        records = [json.loads(line) for line in done.stdout.decode("utf-8", "replace").splitlines()
-                   if line.startswith("{")][-len(lengths):]
-        if not ptx:
+            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            raise Noticed(said[-1].replace(self.path + ": ", "") if said else f"exit status {done.returncode}")
+        return [json.loads(line) for line in done.stdout.decode("utf-8", "replace").splitlines() if line.startswith("{")]
+
+    def batch(self, prompts, *arguments):
+        self.runs += 1
+        base = f"{self.path}.{self.runs}"
+        with open(base + ".jsonl", "w", encoding="utf-8") as file:
+            file.writelines(json.dumps({"prompt_ids": prompt}) + "\n" for prompt in prompts)
+        usual = [word for word in run_sim.SIM if not (word.startswith("--temperature") and self.draws)]
+        command = [self.path, f"--prompts={base}.jsonl", f"--max-new-tokens={run_sim.NEW}", f"--logits={base}",
+                   *usual, *arguments, "--ptx=" + self.ptx]
+        if self.metered:
+            command.append("--sim-meter")
+        records, results = self.execute(command)[-len(prompts):], []
+        if self.metered:
             for kernel in records[-1]["stats"]["meter"]["kernels"].values():
                 for first, last in kernel["lines"]:
                     self.executed.update(range(first, last + 1))
-        results = []
         for number, record in enumerate(records):
-            with open(f"{prefix}.{number}.npy", "rb") as file:
-                results.append((record, file.read()))
+            name = f"{base}.{number}.npy"
+            with open(name, "rb") as file:
+                data = file.read()
+            results.append(run_sim.Result(record["ids"], run_sim.matrix.logits_of(name), data))
+            os.remove(name)
         return results
 
-    def test(self, ptx, prefix):
-        """Raises Noticed where a test of the program fails."""
-        force = ["--force-ids", ",".join(map(str, FORCED))]
-        batch = self.run(ptx, prefix, LENGTHS, force)
-        for number, (record, _) in enumerate(batch):
-            found = check_sim.rows_of(f"{prefix}.{number}.npy")
-            error, differ = check_sim.compare(self.expected[number], found)
-            if not error <= check_sim.TOLERANCE or differ:
-                raise Noticed(f"logits are off by {error:.3g} of their deviation, allowed {check_sim.TOLERANCE}")
-            chosen = [max(range(len(row)), key=row.__getitem__) for row in found]
-            if record["chosen_ids"] != chosen:
-                raise Noticed(f"chosen ids {record['chosen_ids']}, the largest logits are {chosen}")
 
-        def same(results, numbers, way):
-            for (_, data), number in zip(results, numbers):
-                if data != batch[number][1]:
-                    raise Noticed(f"bits of logits differ: {way}, prompt of {LENGTHS[number]}")
+class Built:
+    """A model and its unchanged program, with its PTX."""
 
-        for number in (2, 0, 1):
-            same(self.run(ptx, prefix, LENGTHS[number:number + 1], force), [number], "alone and in a batch")
-        same(self.run(ptx, prefix, LENGTHS, [*force, "--sim-seed", "7"]), range(3), "another order of blocks")
-        same(self.run(ptx, prefix, LENGTHS, [*force, "--prefill-chunk", "7"]), range(3), "in chunks of 7")
-        same(self.run(ptx, prefix, LENGTHS[1:2], [*force, "--prefill-chunk", "1"]), [1], "in chunks of 1")
-        same(self.run(ptx, prefix, LENGTHS[:1], [*force, "--no-cache"]), [0], "without the cache")
-        # More rows a decode step than the narrow kernels take.
-        wide = [LENGTHS[i % 3] for i in range(9)]
-        same(self.run(ptx, prefix, wide, force), [i % 3 for i in range(9)], "nine in a batch")
-        draws = []
-        for options in (["--temperature", "0.9"], ["--temperature", "1.3", "--top-k", "20", "--top-p", "0.9"],
-                        ["--temperature", "1", "--min-p", "0.05"]):
-            drawn = self.run(ptx, prefix, LENGTHS, [*options, "--seed", "11", "--max-new-tokens", "4"])
-            draws.append([record["ids"] for record, _ in drawn])
+    def __init__(self, model, base):
+        self.model = model
+        self.program = run_sim.Program(run_sim.Case(model.name, "sm_90", "f16"), model, base)
+        self.ptx = base + ".ptx"
+        run_sim.matrix.run(["kvc-translate", "--kvc-to-ptx", self.program.schedule, "-o", self.ptx])
+        self.lines = read_lines(self.ptx)
+
+
+class Model:
+    """A model of all layers and one cut to the first, as run_sim.py tests them."""
+
+    def __init__(self, name, folder, _):
+        self.name, self.folder, self.drawn, self.limit = name, folder, None, None
+        model = run_sim.matrix.Model(name, folder)
+        self.whole = Built(model, os.path.join(folder, name))
+        self.first = Built(run_sim.FirstLayer(model, folder), os.path.join(folder, name + ".1"))
+        self.lines, start = self.whole.lines, time.monotonic()
+        run_sim.check_layer(self.first.model, Program(self.first.program, self.first.program.path + ".run",
+                                                      self.first.ptx, None))
+        program = Program(self.whole.program, self.whole.program.path + ".run", self.whole.ptx, None, metered=True)
+        self.drawn = self.test(program)
+        self.executed = program.executed
+        # A mutant may take this many times as long.
+        self.limit = max(60.0, 10 * (time.monotonic() - start))
+
+    def sites(self):
+        """Numbers of the lines that may change, from 1."""
+        kernels = kernel_at(self.lines)
+        return [number for number in sorted(self.executed) if kernels[number] != "choose"]
+
+    def test_text(self, number, text, folder):
+        """Line `number` is `text` in both programs, if both have it in that place."""
+        same = len(self.first.lines) == len(self.lines) and self.first.lines[number - 1] == self.lines[number - 1]
+        try:
+            if same:
+                ptx = write_mutant(self.first.lines, number, text, os.path.join(folder, "first.ptx"))
+                program = Program(self.first.program, os.path.join(folder, "first"), ptx, self.limit)
+                run_sim.check_layer(self.first.model, program)
+            ptx = write_mutant(self.lines, number, text, os.path.join(folder, "whole.ptx"))
+            self.test(Program(self.whole.program, os.path.join(folder, "whole"), ptx, self.limit))
+        except (RuntimeError, OSError, ValueError, LookupError) as fault:
+            raise Noticed(str(fault)) from None
+
+    def test(self, program):
+        """The tests of all layers; returns what is drawn."""
+        run_sim.check_all(self.whole.model, program)
+        draws, program.draws = [], True
+        for options in DRAWS:
+            results = program.batch(run_sim.prompts_of(self.whole.model)[1], "--seed=11", *options)
+            draws.append([result.ids for result in results])
             if self.drawn and self.drawn[len(draws) - 1] != draws[-1]:
                 raise Noticed(f"other ids are drawn with {' '.join(options)}")
         return draws
+
+
+class ChooseModel:
+    """The kernel that chooses among 131 tokens, and its unit tests."""
+
+    TEXT = """
+kvc.model @m attributes {max_context = 64 : i64, target = #kvc.target<arch = "cuda", cpu = "sm_90",
+    features = "+ptx80", vector_width = 128>} {
+  kvc.program @decode(%tokens: tensor<?xi32, #kvc.rows>, %batch: !kvc.batch) attributes {
+      phase = #kvc.phase<decode>, rows_bytes = 0 : i64, outputs_bytes = 576 : i64, worker_bytes = 0 : i64} {
+    kvc.dispatch "head" 0 {
+      %x = kvc.read slot<outputs, offset = 0, stride = 576, f32> : tensor<?x131xf32, #kvc.outputs>
+      kvc.write %x, slot<logits, offset = 0, stride = 524, f32> : tensor<?x131xf32, #kvc.outputs>
+    }
+    kvc.return
+  }
+}
+"""
+
+    def __init__(self, name, folder, tool):
+        self.name, self.folder, self.tool = name, folder, tool
+        path = os.path.join(folder, name)
+        with open(path + ".mlir", "w", encoding="utf-8") as file:
+            file.write(self.TEXT)
+        run_sim.matrix.run(["kvc-translate", "--kvc-to-ptx", path + ".mlir", "-o", path + ".ptx"])
+        self.lines = read_lines(path + ".ptx")
+        kernels = kernel_at(self.lines)
+        self.executed = {number for number in range(1, len(self.lines) + 1) if kernels[number] == "choose"}
+        self.run(path + ".ptx")
+
+    def sites(self):
+        return sorted(self.executed)
+
+    def test_text(self, number, text, folder):
+        self.run(write_mutant(self.lines, number, text, os.path.join(folder, "choose.ptx")))
+
+    def run(self, ptx):
+        try:
+            done = subprocess.run([self.tool("kvc-nvptx-tests"), "--gtest_brief=1",
+                                   "--gtest_filter=Vocabularies/Choose.*/0"], env={**os.environ, "KVC_TEST_PTX": ptx},
+                                  stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=120)
+        except subprocess.TimeoutExpired:
+            raise Noticed("it does not end") from None
+        if b"PASSED  ] 3 tests" not in done.stdout:
+            failed = re.findall(rb"FAILED  \] (\S+),", done.stdout)
+            raise Noticed("unit tests fail: " + b", ".join(failed).decode() + done.stderr.decode("utf-8", "replace")[-200:])
 
 
 def kernel_at(lines):
@@ -181,29 +227,22 @@ class Mutant:
                 f"`{self.text.strip().replace(chr(9), ' ') or '(dropped)'}` ({self.what})")
 
     def test(self, number):
-        folder = os.path.join(self.model.folder, f"mutant.{number}")
-        os.makedirs(folder, exist_ok=True)
-        path = os.path.join(folder, "mutant.ptx")
-        lines = list(self.model.lines)
-        lines[self.number - 1] = self.text
-        with open(path, "w", encoding="utf-8") as file:
-            file.write("\n".join(lines))
-        try:
-            self.model.test(path, os.path.join(folder, "run"))
-        except Noticed as noticed:
-            self.verdict = str(noticed)
-        for name in os.listdir(folder):
-            os.remove(os.path.join(folder, name))
+        with tempfile.TemporaryDirectory(prefix=f"mutant.{number}.", dir=self.model.folder) as folder:
+            try:
+                self.model.test_text(self.number, self.text, folder)
+            except Noticed as noticed:
+                self.verdict = str(noticed)
         return self
 
 
 def draw(models, count, seed):
-    """Mutants, one opcode after the other in an order drawn by the seed."""
+    """Half of the mutants one opcode after the other in an order drawn by the
+    seed, so that rare ones are there, half drawn among all sites."""
     chance = random.Random(seed)
     sites = collections.defaultdict(list)
     for model in models:
         kernels = kernel_at(model.lines)
-        for number in sorted(model.executed):
+        for number in model.sites():
             line = model.lines[number - 1]
             parsed = operators.parse(line)
             if parsed and operators.mutations(parsed):
@@ -212,16 +251,17 @@ def draw(models, count, seed):
     chance.shuffle(opcodes)
     for opcode in opcodes:
         chance.shuffle(sites[opcode])
+    chosen = []
+    while len(chosen) < (count + 1) // 2 and opcodes:
+        for opcode in opcodes[:(count + 1) // 2 - len(chosen)]:
+            chosen.append(sites[opcode].pop())
+        opcodes = [opcode for opcode in opcodes if sites[opcode]]
+    rest = [site for opcode in sorted(sites) for site in sites[opcode]]
+    chosen += chance.sample(rest, min(count // 2, len(rest)))
     mutants = []
-    while len(mutants) < count and opcodes:
-        for opcode in list(opcodes):
-            if len(mutants) == count:
-                break
-            model, number, kernel, parsed = sites[opcode].pop()
-            what, text = chance.choice(operators.mutations(parsed))
-            mutants.append(Mutant(model, number, kernel, opcode, what, text))
-            if not sites[opcode]:
-                opcodes.remove(opcode)
+    for model, number, kernel, parsed in chosen:
+        what, text = chance.choice(operators.mutations(parsed))
+        mutants.append(Mutant(model, number, kernel, parsed.opcode, what, text))
     return mutants
 
 
@@ -241,7 +281,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bin", default=os.path.dirname(shutil.which("kvc") or ""),
                         help="the folder of kvc, kvc-opt and kvc-translate (default: where the PATH has kvc)")
-    parser.add_argument("--models", default="gqa_small,q4_k", help="(default: %(default)s)")
+    parser.add_argument("--models", default="gqa_small,q4_0,choose", help="(default: %(default)s)")
     parser.add_argument("--count", type=int, default=72, help="mutants (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="draws the sites (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=2, help="mutants at once (default: %(default)s)")
@@ -249,14 +289,16 @@ def main():
     parser.add_argument("--json", metavar="FILE", help="write each mutant and its verdict")
     args = parser.parse_args()
     start = time.monotonic()
+    os.environ["PATH"] = os.path.abspath(args.bin) + os.pathsep + os.environ["PATH"]
     with tempfile.TemporaryDirectory(prefix="kvc-mutation-") as temporary:
         folder = args.keep or temporary
         os.makedirs(folder, exist_ok=True)
         models = []
         for name in args.models.split(","):
             try:
-                models.append(Model(name, folder, args))
-            except Noticed as fault:
+                kind = ChooseModel if name == "choose" else Model
+                models.append(kind(name, folder, lambda word: os.path.join(args.bin, word)))
+            except (Noticed, RuntimeError) as fault:
                 sys.exit(f"mutate: {name}: the unchanged program fails: {fault}")
             model = models[-1]
             total = sum(operators.parse(line) is not None for line in model.lines)

@@ -62,10 +62,17 @@ def bytes_of(opcode):
 def constant_changes(parsed):
     """An immediate operand that is not an address."""
     for i, operand in enumerate(parsed.operands):
-        if i == 0 and not parsed.opcode.startswith(("bar", "cp.async.wait_group")):
+        if i == 0 and not parsed.opcode.startswith("cp.async.wait_group"):
             continue
         if re.fullmatch(r"-?\d+", operand):
-            yield "changed constant", text(parsed, operands=changed(parsed.operands, i, str(int(operand) + 1)))
+            value = int(operand)
+            # The last bit of a magic factor hardly shows, nor do the high ones of a mask.
+            high = parsed.opcode.startswith("mul.hi") and abs(value) >= 1 << 16
+            if parsed.opcode.startswith(("and.b", "or.b", "xor.b")) and value not in (0, -1):
+                value ^= value & -value
+            else:
+                value = value ^ 1 << (abs(value).bit_length() - 3) if high else value + 1
+            yield "changed constant", text(parsed, operands=changed(parsed.operands, i, str(value)))
         elif re.fullmatch(r"0f[0-9A-Fa-f]{8}", operand):
             bits = int(operand[2:], 16) ^ 0x00400000
             yield "changed constant", text(parsed, operands=changed(parsed.operands, i, f"0f{bits:08X}"))
@@ -139,11 +146,15 @@ def operand_changes(parsed):
     if base == "mma":
         for i, what in ((1, "A"), (2, "B")):
             registers = operands[i].strip("{} ").replace(",", " ").split()
+            if registers[0] == registers[1]:
+                continue
             registers[0], registers[1] = registers[1], registers[0]
             yield f"swapped registers of {what}", text(
                 parsed, operands=changed(operands, i, "{" + ", ".join(registers) + "}"))
         if re.match(r"\{%", operands[3]):
             registers = operands[3].strip("{} ").replace(",", " ").split()
+            if registers[0] == registers[2]:
+                return
             registers[0], registers[2] = registers[2], registers[0]
             yield "swapped sums", text(parsed, operands=changed(operands, 3, "{" + ", ".join(registers) + "}"))
     if base == "mov" and operands[-1].startswith("{") and operands[-1].count(",") == 1:
@@ -190,7 +201,8 @@ def mutations(parsed):
     if parsed.opcode.startswith(UNTOUCHED):
         return []
     found = [*drops(parsed), *operand_changes(parsed), *operation_changes(parsed), *address_changes(parsed)]
-    # shfl's lane is above; the member mask and the clamp of it stay.
-    if not parsed.opcode.startswith(("shfl", "mma", "ldmatrix", "ld.", "st.", "vote", "bar.warp")):
+    # shfl's lane is above; the member mask and the clamp of it stay. Another
+    # number for a barrier or another size for a copy is no PTX or no change.
+    if not parsed.opcode.startswith(("shfl", "mma", "ldmatrix", "ld.", "st.", "vote", "bar", "cp.async.c")):
         found += constant_changes(parsed)
     return found

@@ -9,7 +9,10 @@
 #include "llvm/ADT/bit.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 using namespace mlir;
 using namespace kvc;
@@ -45,6 +48,11 @@ std::unique_ptr<KernelRunner> KernelRunner::create(const std::string &text,
     return nullptr;
   }
   runner->code = std::move(*code);
+  // The mutation check runs changed text in the place of what was compiled.
+  if (const char *path = std::getenv("KVC_TEST_PTX")) {
+    std::ifstream file(path, std::ios::binary);
+    runner->code.ptx.assign(std::istreambuf_iterator<char>(file), {});
+  }
   runner->parsed = sim::Module::parse(runner->code.ptx, error);
   if (!runner->parsed)
     return nullptr;

@@ -231,7 +231,7 @@ static bool readFile(const std::string &path, Argument &argument,
   NpyArray array;
   if (!readNpy(path, array, error))
     return false;
-  auto type = std::find_if(
+  const auto *type = std::find_if(
       std::begin(Types), std::end(Types),
       [&](const TypeName &each) { return array.Type == each.Numpy; });
   if (type == std::end(Types) || array.Data.empty()) {
