@@ -207,6 +207,7 @@ bool SimBackend::run(const GpuWork &work, bool timeLaunches, GpuTimes &times,
     // A seed gives every launch an order of its own.
     options.Seed = Options.SimSeed == 0 ? 0 : Options.SimSeed + Launches;
     options.Checks = Options.SimChecks;
+    options.Dependent = Code.programmatic_launch != 0;
     ++Launches;
     int64_t before = nowNanoseconds();
     if (!Machine.launch(*Module, Kernels[size_t(launch.Kernel)], config,

@@ -201,7 +201,7 @@ void Cta::start(uint64_t linear) {
   Id = {uint32_t(linear % grid.X), uint32_t(linear / grid.X % grid.Y),
         uint32_t(linear / grid.X / grid.Y)};
   Executed = 0;
-  bool waited = !Checks || !Run->Entry->GridWait;
+  bool waited = !Checks || !(Run->Entry->GridWait || Run->Options.Dependent);
   for (Warp &warp : Warps) {
     warp.Alive = warp.Active = warp.Initial;
     warp.Pc = 0;
@@ -330,6 +330,14 @@ Cta::Outcome Cta::run() {
       if (event == Event::Fail)
         return Outcome::Failed;
       anyProgress |= event != Event::Yield;
+    }
+    if (!anyAlive && Run->Options.Dependent &&
+        std::none_of(Warps.begin(), Warps.end(),
+                     [](const Warp &w) { return w.GridWaited; })) {
+      fail(Warps[0], Run->Entry->Code[Warps[0].Pc - 1], Lanes,
+           "the CTA ends without griddepcontrol.wait: kernels after this one "
+           "may start before the one before it has ended");
+      return Outcome::Failed;
     }
     if (!anyAlive) {
       Count->Sum.Ctas += 1;

@@ -73,6 +73,10 @@ struct LaunchOptions {
   /// Races, uninitialised reads, asynchronous copies and griddepcontrol order.
   /// Bounds, alignment, divergence and deadlock are always checked.
   bool Checks = true;
+  /// Launched while the kernel before it may still be running: each CTA has to
+  /// wait for it by griddepcontrol.wait, and touches read-only memory alone
+  /// until it has.
+  bool Dependent = false;
   /// Warp instructions of one CTA after which it is taken for an endless loop.
   uint64_t InstructionLimit = uint64_t(1) << 30;
 };

@@ -280,6 +280,14 @@ TEST(SimFault, MutableMemoryBeforeGridWait) {
   EXPECT_EQ(runIt(wait + load + "griddepcontrol.launch_dependents;"), "");
   expectFault(runIt(load + wait), {"griddepcontrol.wait", "input"});
   expectFault(runIt("st.global.b32 [o], t;" + wait), {"griddepcontrol.wait"});
+  // A kernel without it may be launched when nothing else runs, but not behind
+  // a kernel that still does.
+  Options dependent;
+  dependent.Launch.Dependent = true;
+  EXPECT_EQ(runIt(load), "");
+  EXPECT_EQ(runIt(wait + load, dependent), "");
+  expectFault(runIt(load, dependent), {"griddepcontrol.wait", "input"});
+  expectFault(runIt("", dependent), {"the CTA ends without"});
 }
 
 TEST(SimFault, UnknownInstructions) {
