@@ -128,6 +128,9 @@ public:
   /// nothing.
   Values loadWeights(Value pointer, int64_t bytes, int words,
                      Value predicate = {});
+  /// The same pointer, of which the optimiser knows nothing: it shall not make
+  /// loop invariants of sums with it, which cost a register each.
+  Value opaque(Value pointer);
   Value extract(Value vector, int64_t lane);
   /// A constant i64 array of the module's at `index`.
   Value tableEntry(mlir::LLVM::GlobalOp table, Value index);
@@ -161,6 +164,9 @@ public:
   void waitCopies(int pending);
   /// `count` (1, 2 or 4) 8x8 matrices of 16-bit values.
   Values ldmatrix(Value row, int count, bool transposed = false);
+  /// Four of them, `offset` bytes behind `row`: the offset is part of the
+  /// instruction, where the operation above would keep an address a matrix.
+  Values ldmatrix4(Value row, int64_t offset);
   /// d = a (16x16) * b (16x8) + c, of bf16 or f16 with f32 sums.
   Values mma(Type element, ValueRange a, ValueRange b, ValueRange c);
   /// Bytes of two words by a selector of four nibbles.

@@ -129,6 +129,10 @@ Values Emitter::loadWeights(Value pointer, int64_t bytes, int words,
     result[0] = zext(result[0], i32);
   return result;
 }
+Value Emitter::opaque(Value pointer) {
+  return inlinePtx("mov.b64 $0, $1;", pointer.getType(), pointer,
+                   /*pure=*/false)[0];
+}
 Value Emitter::tableEntry(LLVM::GlobalOp table, Value index) {
   Value base = LLVM::AddressOfOp::create(
       b, loc, LLVM::LLVMPointerType::get(b.getContext(), table.getAddrSpace()),
@@ -237,6 +241,15 @@ Values Emitter::ldmatrix(Value row, int count, bool transposed) {
   if (count == 1)
     return {matrices};
   return unpackStruct(*this, matrices, count);
+}
+
+Values Emitter::ldmatrix4(Value row, int64_t offset) {
+  if (offset == 0)
+    return ldmatrix(row, 4);
+  std::string text = "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0, $1, $2, "
+                     "$3}, [$4+" +
+                     std::to_string(offset) + "];";
+  return inlinePtx(text, SmallVector<Type>(4, i32), row, /*pure=*/false);
 }
 
 Values Emitter::mma(Type element, ValueRange a, ValueRange bs,

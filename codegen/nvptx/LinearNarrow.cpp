@@ -586,9 +586,10 @@ LogicalResult kvc::nvptx::emitNarrowLinear(DispatchContext &context,
                                   e.i64Of(e.mul(e.bitAnd(lane, 3), 4))));
   }
   auto activations = [&](Value from, int block) -> Values {
-    Value at = e.at(e.at(fragment, e.mul(from, 64)), block * 64);
+    Value at = e.at(fragment, e.mul(from, 64));
     if (staged)
-      return e.ldmatrix(at, 4);
+      return e.ldmatrix4(at, block * 64);
+    at = e.at(at, block * 64);
     Values words;
     for (int part = 0; part < 4; ++part) {
       Value word = e.load(e.i32, e.at(at, part * 16), 4);

@@ -308,11 +308,11 @@ void WideRun::multiply(const std::vector<Stage> &stages, int slot,
   Value row = e.add(e.mul(warpColumn, 8 * shape.groups), e.bitAnd(lane, 7));
   for (int block = 0; block < stages[0].part.blocks; ++block) {
     Value piece = e.bitXor(e.add(e.shr(lane, 3), 4 * block), e.bitAnd(lane, 7));
-    Value at = e.at(slotPlace(slot, tileStageBytes(run, shape)),
-                    e.add(e.mul(row, TokenBytes), e.mul(piece, 16)));
+    Value at = e.at(ring, e.add(e.mul(row, TokenBytes), e.mul(piece, 16)));
+    int64_t offset = slot * stageBytes(run, shape) + tileStageBytes(run, shape);
     std::vector<Values> activations;
     for (int group = 0; group < shape.groups; ++group)
-      activations.push_back(e.ldmatrix(e.at(at, group * 8 * TokenBytes), 4));
+      activations.push_back(e.ldmatrix4(at, offset + group * 8 * TokenBytes));
     for (auto [number, tile] : llvm::enumerate(tiles))
       multiplyBlock(e, tile, block, activations,
                     sums.slice(number * shape.groups, shape.groups));
@@ -606,10 +606,12 @@ LogicalResult kvc::nvptx::emitWideLinear(DispatchContext &context,
                                          StringRef suffix) {
   std::vector<LinearRun> runs = plan.runs(formats);
   size_t most = 1;
-  bool regular = true;
+  bool regular = true, plain = true;
   for (LinearRun &run : runs) {
     most = std::max(most, run.layouts.size());
     regular &= run.layouts[0].granule == MaxChunkBlocks;
+    for (const TilesLayout &layout : run.layouts)
+      plain &= layout.elementBytes != 0;
   }
   auto fits = [&](Shape shape) {
     return llvm::all_of(runs, [&](LinearRun &run) {
@@ -627,7 +629,8 @@ LogicalResult kvc::nvptx::emitWideLinear(DispatchContext &context,
   // enough. What is unrolled over all of K is small, too.
   Shape small{1, 4, static_cast<int>(most > 2 ? most : 2), 2};
   Shape medium{2, 2, static_cast<int>(most > 2 ? most : 2), 4};
-  Shape large{2, 4, 4, 4};
+  // Codes need registers for their scales, so a warp has fewer sums.
+  Shape large{2, 4, 4, plain ? 4 : 2};
   constexpr int64_t Sms = 128; // of a large GPU, about
   Shape few = regular && blocks(medium) >= Sms && fits(medium) ? medium : small;
   if (!fits(few)) {
@@ -642,7 +645,7 @@ LogicalResult kvc::nvptx::emitWideLinear(DispatchContext &context,
     from = std::max<int64_t>(
         65, (llvm::divideCeil(Sms, blocks(large)) - 1) * large.tokens() + 1);
   if (failed(emitShape(context, plan, formats, (suffix + "_wide").str(), few,
-                       few.threads() == 128 && few.groups == 4 ? 3 : 4,
+                       few.groups == 4 ? (plain ? 3 : 2) : (plain ? 4 : 3),
                        NarrowTokens + 1,
                        from == Launch::NoLimit ? from : from - 1)))
     return failure();
