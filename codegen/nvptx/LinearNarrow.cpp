@@ -260,6 +260,9 @@ Values NarrowRun::runItems(Path &path, ArrayRef<Value> bases, Value from,
     Values loaded;
     int blocks = item.fragments.blocks(), done = 0;
     for (int block = 0; block < blocks; ++block) {
+      // ptxas would unpack the codes of many blocks ahead, and spill.
+      if (!item.fragments.plain())
+        e.syncWarp();
       Values x = activations(from, firstBlocks[number][index] + block);
       multiplyBlock(e, item.fragments, block, ArrayRef<Values>(x),
                     MutableArrayRef<Values>(sums[item.segment]));
@@ -461,8 +464,12 @@ void NarrowRun::walk(Value rows, ActivationsOf activations, Value sumSpace) {
       prepared.push_back(prepare(tile, pass.slot, pass.row));
 
     std::vector<Values> sums(segments, Values(4, e.real(0.0)));
+    // The first segment's base is the last turn's next.
+    std::vector<Value> bases = tileBases(tile);
+    for (size_t segment = 1; segment < bases.size(); ++segment)
+      bases[segment] = e.opaque(bases[segment]);
     Values loaded =
-        runTile(tileBases(tile), words, next, valid, activations, sums);
+        runTile(bases, words, e.opaque(next), valid, activations, sums);
     for (auto [segment, sum] : llvm::enumerate(sums)) {
       Value own = e.at(buffer, e.add(e.mul(warp, ItemsPerTile * ItemBytes),
                                      e.mul(lane, ItemBytes)));

@@ -628,8 +628,9 @@ LogicalResult kvc::nvptx::emitWideLinear(DispatchContext &context,
   // A step of few rows has one column of blocks: small ones, that there are
   // enough. What is unrolled over all of K is small, too.
   Shape small{1, 4, static_cast<int>(most > 2 ? most : 2), 2};
-  Shape medium{2, 2, static_cast<int>(most > 2 ? most : 2), 4};
-  // Codes need registers for their scales, so a warp has fewer sums.
+  // Codes need registers for their scales: a warp of theirs has fewer sums.
+  Shape medium{2, plain ? 2 : 4, static_cast<int>(most > 2 ? most : 2),
+               plain ? 4 : 2};
   Shape large{2, 4, 4, plain ? 4 : 2};
   constexpr int64_t Sms = 128; // of a large GPU, about
   Shape few = regular && blocks(medium) >= Sms && fits(medium) ? medium : small;
@@ -645,7 +646,9 @@ LogicalResult kvc::nvptx::emitWideLinear(DispatchContext &context,
     from = std::max<int64_t>(
         65, (llvm::divideCeil(Sms, blocks(large)) - 1) * large.tokens() + 1);
   if (failed(emitShape(context, plan, formats, (suffix + "_wide").str(), few,
-                       few.groups == 4 ? (plain ? 3 : 2) : (plain ? 4 : 3),
+                       few.threads() > 128 ? 1
+                       : few.groups == 4   ? 3
+                                           : (plain ? 4 : 3),
                        NarrowTokens + 1,
                        from == Launch::NoLimit ? from : from - 1)))
     return failure();
