@@ -165,26 +165,37 @@ static bool notWritten(Warp &warp, const Inst &inst, uint32_t lane,
   return false;
 }
 
-static bool allWritten(const uint8_t *written, uint32_t bytes) {
-  switch (bytes) {
-  case 1:
-    return *written;
-  case 2:
-    return written[0] && written[1];
-  case 4: {
-    uint32_t value;
+static bool allSettled(const uint8_t *written, uint32_t bytes) {
+  for (; bytes >= 8; bytes -= 8, written += 8) {
+    uint64_t value;
     std::memcpy(&value, written, sizeof(value));
-    return value == ~uint32_t(0);
+    if (value != ~uint64_t(0))
+      return false;
   }
-  default:
-    for (uint32_t byte = 0; byte < bytes; byte += 8) {
-      uint64_t value;
-      std::memcpy(&value, written + byte, sizeof(value));
-      if (value != ~uint64_t(0))
-        return false;
-    }
+  uint8_t all = Settled;
+  for (uint32_t byte = 0; byte != bytes; ++byte)
+    all &= written[byte];
+  return all == Settled;
+}
+
+/// A read of bytes that are not all settled: those of the CTA itself are fine.
+static bool readable(Warp &warp, const Inst &inst, uint32_t lane,
+                     const char *space, const std::string &where,
+                     uint64_t address, uint32_t bytes, const uint8_t *written) {
+  uint8_t own = warp.Block->Tag;
+  if (std::find(written, written + bytes, 0) != written + bytes)
+    return notWritten(warp, inst, lane, space, where, address, bytes, written);
+  const uint8_t *other =
+      std::find_if(written, written + bytes, [&](uint8_t mark) {
+        return mark != Settled && mark != own;
+      });
+  if (other == written + bytes)
     return true;
-  }
+  warp.fail(inst, lane,
+            range(space, address, bytes, Mode::Read) + where +
+                ": another CTA of this launch has stored there and has not "
+                "executed a fence of scope gpu since");
+  return false;
 }
 
 /// What holds for an allocation as a whole.
@@ -224,13 +235,20 @@ static bool globalLane(Warp &warp, const Inst &inst, uint32_t lane,
   if (!allocation.Written)
     return true;
   uint8_t *written = allocation.Written + offset;
-  if (mode != Mode::Write && warp.Block->Checks && !allWritten(written, bytes))
-    return notWritten(warp, inst, lane, "global",
-                      " of '" + allocation.Name + "' (offset " +
-                          std::to_string(offset) + ")",
-                      address, bytes, written);
-  if (mode != Mode::Read)
-    std::memset(written, 0xFF, bytes);
+  if (mode != Mode::Write && warp.Block->Checks &&
+      !allSettled(written, bytes) &&
+      !readable(warp, inst, lane, "global",
+                " of '" + allocation.Name + "' (offset " +
+                    std::to_string(offset) + ")",
+                address, bytes, written))
+    return false;
+  if (mode == Mode::Write && warp.Block->Checks) {
+    std::memset(written, warp.Block->Tag, bytes);
+    warp.Block->noteStore(written, bytes);
+  } else if (mode != Mode::Read) {
+    // Atomics are how CTAs talk to each other.
+    std::memset(written, Settled, bytes);
+  }
   return true;
 }
 
@@ -375,7 +393,7 @@ static bool accessLocal(Warp &warp, const Inst &inst, uint32_t mask,
         (uint64_t(warp.Index) * Lanes + lane) * cta.LocalBytes + address[lane];
     host[lane] = cta.Local + at;
     uint8_t *written = cta.LocalWritten + at;
-    if (mode != Mode::Write && cta.Checks && !allWritten(written, bytes))
+    if (mode != Mode::Write && cta.Checks && !allSettled(written, bytes))
       return notWritten(warp, inst, lane, "local", "", address[lane], bytes,
                         written);
     if (mode != Mode::Read)

@@ -21,6 +21,39 @@ void Counters::reset(const Launch &launch) {
   Sectors.assign(launch.Memory->names().size(), 0);
 }
 
+static void settle(std::vector<StoredRange> &ranges) {
+  for (const StoredRange &range : ranges)
+    std::memset(range.First, Settled, range.Bytes);
+  ranges.clear();
+}
+
+void Counters::settle() { sim::settle(Unfenced); }
+
+void Cta::noteStore(uint8_t *written, uint64_t bytes) {
+  if (!Unfenced.empty()) {
+    StoredRange &last = Unfenced.back();
+    if (last.First + last.Bytes == written) {
+      last.Bytes += bytes;
+      return;
+    }
+  }
+  Unfenced.push_back({written, bytes});
+}
+
+/// Any thread's fence is taken to be for all that the CTA has stored: a barrier
+/// before it makes it so, and shared memory's checker sees to barriers.
+void Cta::fence() { settle(Unfenced); }
+
+void Cta::retire() {
+  // Their number is bounded, at the price of what is found later.
+  constexpr size_t most = 1 << 22;
+  if (Count->Unfenced.size() > most)
+    Count->settle();
+  Count->Unfenced.insert(Count->Unfenced.end(), Unfenced.begin(),
+                         Unfenced.end());
+  Unfenced.clear();
+}
+
 Cta::Cta() = default;
 Cta::~Cta() = default;
 
@@ -201,6 +234,7 @@ void Cta::start(uint64_t linear) {
   Id = {uint32_t(linear % grid.X), uint32_t(linear / grid.X % grid.Y),
         uint32_t(linear / grid.X / grid.Y)};
   Executed = 0;
+  Tag = uint8_t(linear % (Settled - 1) + 1);
   bool waited = !Checks || !(Run->Entry->GridWait || Run->Options.Dependent);
   for (Warp &warp : Warps) {
     warp.Alive = warp.Active = warp.Initial;
@@ -341,6 +375,7 @@ Cta::Outcome Cta::run() {
     }
     if (!anyAlive) {
       Count->Sum.Ctas += 1;
+      retire();
       return Outcome::Done;
     }
     const Warp &first =

@@ -40,6 +40,7 @@ struct Inst {
   uint8_t Kind = 0;             // the handler's own selector
   Space Where = Space::Generic; // of a memory access
   bool WideAddress = true;      // the base register has 64 bits
+  bool Releases = false;        // .release and .acq_rel
   bool Hidden = false;          // not in the text: not counted
   uint32_t Opcode = 0;          // index into Program::Opcodes
   uint32_t Line = 0;            // of the PTX text, from 1

@@ -37,6 +37,12 @@ private:
   std::string Error;
 };
 
+/// Marks of bytes (see Allocation::Written) that a CTA has stored to.
+struct StoredRange {
+  uint8_t *First = nullptr;
+  uint64_t Bytes = 0;
+};
+
 /// What one host thread counts during one launch.
 struct Counters {
   Meter Sum;
@@ -44,7 +50,10 @@ struct Counters {
   std::vector<uint64_t> Sectors;  // loaded, by allocation
   /// The allocation an instruction met last.
   std::vector<const Allocation *> Hits;
+  /// Stores of CTAs that ended without a fence: settled when the launch ends.
+  std::vector<StoredRange> Unfenced;
   void reset(const Launch &launch);
+  void settle();
 };
 
 class Cta;
@@ -142,6 +151,11 @@ public:
   /// its phase complete: the checker takes them to have met.
   void noteArrival(uint64_t address, uint32_t warp);
   void noteWait(uint64_t address, uint32_t warp);
+  /// A store to global memory, which other CTAs may read after a fence.
+  void noteStore(uint8_t *written, uint64_t bytes);
+  void fence();
+  /// Leaves stores without a fence to the launch: the CTA has ended.
+  void retire();
   uint32_t index(const Inst &inst) const;
   uint32_t warps() const { return uint32_t(Warps.size()); }
   /// "line 12 `st.shared...`"
@@ -158,6 +172,7 @@ public:
   Dim3 Id;
   uint64_t Linear = 0;
   uint64_t Executed = 0; // warp instructions
+  uint8_t Tag = 1;       // of its stores; neither 0 nor Settled
   SharedChecker Checker;
   Barrier Barriers[16];
 
@@ -166,6 +181,7 @@ private:
   void setSpecials(Warp &warp);
   std::string deadlock() const;
 
+  std::vector<StoredRange> Unfenced;
   std::map<uint64_t, uint64_t> Arrivals; // warps by mbarrier
   std::vector<Warp> Warps;
   std::vector<uint32_t> Order; // of the warps

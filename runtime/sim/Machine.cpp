@@ -443,6 +443,13 @@ bool Machine::launch(const Module &module, std::string_view name,
   Self->Host.run(threads, [&](unsigned index) {
     Self->work(launch, Self->Workers[index], order, next);
   });
+  for (unsigned index = 0; index != threads; ++index) {
+    // CTAs that have not ended are those of a launch that failed.
+    for (auto &cta : Self->Workers[index].Ctas)
+      if (cta->Run == &launch)
+        cta->retire();
+    Self->Workers[index].Count.settle();
+  }
 
   Meter &meter = Self->Meters[kernel.Info.Name];
   Tally &tally = Self->Tallies[kernel.Info.Name];

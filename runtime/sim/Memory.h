@@ -19,12 +19,16 @@ constexpr uint64_t ConstWindow = uint64_t(0x4000) << 32;
 constexpr uint64_t WindowBytes = uint64_t(1) << 32;
 constexpr uint64_t GlobalBase = uint64_t(0x7000) << 32;
 
+constexpr uint8_t Settled = 0xFF;
+
 struct Allocation {
   std::string Name;
   uint64_t Base = 0;
   uint64_t Bytes = 0;
   uint8_t *Host = nullptr;
-  /// One byte for each: not 0 where the byte has been written. Null: all have.
+  /// One byte for each: 0 where the byte has never been written, Settled where
+  /// all may read it, else the tag of the CTA that wrote it and has not fenced
+  /// since. Null: all are settled.
   uint8_t *Written = nullptr;
   bool ReadOnly = false;
   bool Constant = false; // .const variables

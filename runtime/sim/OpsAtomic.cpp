@@ -73,6 +73,8 @@ template <class T> static T result(const Inst &inst, T old, T b, T c) {
 /// Lanes one after the other. CTAs on other host threads may do the same.
 template <class T>
 static void runAtomic(Warp &warp, const Inst &inst, uint32_t mask) {
+  if (inst.Releases)
+    warp.Block->fence();
   uint64_t address[Lanes];
   addresses(warp, inst, 8, address);
   uint8_t *host[Lanes];
@@ -120,8 +122,11 @@ static bool exists(uint8_t op, Type type) {
 bool decodeAtomic(Decoder &d) {
   bool red = d.base() == "red";
   for (const char *name : {"relaxed", "acquire", "release", "acq_rel"})
-    if (d.take(name))
+    if (d.take(name)) {
+      std::string_view semantics = name;
+      d.I.Releases = semantics == "release" || semantics == "acq_rel";
       break;
+    }
   d.takeScope();
   Space space = d.takeSpace();
   static constexpr std::pair<const char *, uint8_t> names[] = {

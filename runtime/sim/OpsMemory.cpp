@@ -45,6 +45,8 @@ static void runLoad(Warp &warp, const Inst &inst, uint32_t mask) {
 
 template <class M, class R>
 static void runStore(Warp &warp, const Inst &inst, uint32_t mask) {
+  if (inst.Releases)
+    warp.Block->fence();
   uint64_t address[Lanes];
   addresses(warp, inst, 8, address);
   uint8_t *host[Lanes];
@@ -133,8 +135,10 @@ template <class M, class> struct PickStore {
 static unsigned takeHints(Decoder &d) {
   for (const char *name :
        {"weak", "relaxed", "acquire", "release", "volatile", "mmio", "nc", "ca",
-        "cg", "cs", "lu", "cv", "wb", "wt"})
-    d.take(name);
+        "cg", "cs", "lu", "cv", "wb", "wt"}) {
+    bool found = d.take(name);
+    d.I.Releases |= found && std::string_view(name) == "release";
+  }
   d.takeScope();
   for (const char *name :
        {"L1::evict_normal", "L1::evict_unchanged", "L1::evict_first",
@@ -195,7 +199,10 @@ static bool decodeAccess(Decoder &d, bool load) {
 
 static void runNothing(Warp &, const Inst &, uint32_t) {}
 
-static void runFence(Warp &, const Inst &, uint32_t) {
+/// Kind: 1 where the scope is more than the CTA.
+static void runFence(Warp &warp, const Inst &inst, uint32_t) {
+  if (inst.Kind)
+    warp.Block->fence();
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
@@ -241,6 +248,7 @@ bool decodeCreatePolicy(Decoder &d) {
 /// membar and fence. One thread of the host runs a CTA, and its accesses are
 /// done in order; other CTAs may be on other threads.
 bool decodeFence(Decoder &d) {
+  d.I.Kind = !d.has("cta");
   if (d.base() == "membar") {
     bool known = d.take("cta") || d.take("gl") || d.take("sys");
     if (!known)

@@ -290,6 +290,41 @@ TEST(SimFault, MutableMemoryBeforeGridWait) {
   expectFault(runIt("", dependent), {"the CTA ends without"});
 }
 
+TEST(SimFault, MissingFence) {
+  // The last of eight CTAs adds up what the others have left in memory.
+  auto run = [](const std::string &fence, const std::string &count) {
+    KernelRun run(".visible .entry k(.param .u64 data)\n{\n"
+                  ".reg .b32 c, n, s, v, i; .reg .b64 d, x; .reg .pred p;\n"
+                  "ld.param.u64 d, [data]; cvta.to.global.u64 d, d;\n"
+                  "mov.u32 c, %ctaid.x; mul.wide.u32 x, c, 4;\n"
+                  "add.u64 x, x, d; add.u32 v, c, 100;\n"
+                  "st.global.b32 [x+64], v;\n" +
+                  fence + count + "setp.ne.u32 p, n, 7; @p ret;\n" + fence +
+                  "mov.b32 i, 0; mov.b32 s, 0;\n"
+                  "L: mul.wide.u32 x, i, 4; add.u64 x, x, d;\n"
+                  "ld.global.b32 v, [x+64]; add.u32 s, s, v;\n"
+                  "add.u32 i, i, 1; setp.lt.u32 p, i, 8; @p bra L;\n"
+                  "st.global.b32 [d+4], s; ret;\n}\n");
+    EXPECT_NE(run.Code, nullptr) << run.Error;
+    uint64_t data = run.buffer("data", 128);
+    uint32_t zero = 0;
+    run.Device.write(data, &zero, 4);
+    std::string error = run.parameter(data).launch({8}, {1});
+    if (error.empty()) {
+      EXPECT_EQ(run.contents<uint32_t>(data + 4, 1)[0], 828u);
+    }
+    return error;
+  };
+  std::string relaxed = "atom.global.add.u32 n, [d], 1;\n";
+  std::string released = "atom.acq_rel.gpu.global.add.u32 n, [d], 1;\n";
+  EXPECT_EQ(run("membar.gl;\n", relaxed), "");
+  EXPECT_EQ(run("fence.acq_rel.gpu;\n", relaxed), "");
+  EXPECT_EQ(run("", released), "");
+  for (const char *fence : {"", "membar.cta;\n"})
+    EXPECT_NE(run(fence, relaxed).find("has not executed a fence"),
+              std::string::npos);
+}
+
 TEST(SimFault, UnknownInstructions) {
   auto refused = [](const std::string &body, const std::string &word) {
     std::string error = KernelRun(kernel(body)).Error;
