@@ -119,7 +119,7 @@ class Model:
         self.name, self.folder, self.drawn, self.limit = name, folder, None, None
         model = run_sim.matrix.Model(name, folder)
         self.whole = Built(model, os.path.join(folder, name))
-        self.first = Built(run_sim.FirstLayer(model, folder), os.path.join(folder, name + ".1"))
+        self.first = Built(run_sim.FirstLayer(model, folder), os.path.join(folder, name + ".first"))
         self.lines, start = self.whole.lines, time.monotonic()
         run_sim.check_layer(self.first.model, Program(self.first.program, self.first.program.path + ".run",
                                                       self.first.ptx, None))

@@ -57,7 +57,7 @@ Exact fma(Quad a, Quad b, Quad c) { return exactSum(a * b, c); }
 
 /// Scalar and packed forms of `op` ("add.rn") on edges and random operands.
 void check(const Format &format, const std::string &op, unsigned operands,
-           Compute compute, Modifiers modifiers, Snippet snippet = {}) {
+           Compute compute, Modifiers modifiers, const Snippet &snippet = {}) {
   std::vector<Values> v =
       tuples(operands,
              operands == 3 ? Values(EdgesHalf.begin(), EdgesHalf.begin() + 20)
