@@ -13,8 +13,7 @@ another order of blocks) and through draws with a temperature, which have to be
 the unchanged program's. The kernel that chooses tokens is mutated where its unit
 tests run it (kvc-nvptx-tests). Survivors are printed with their lines and, where equivalents.json
 has one, the argument why nothing could notice. The exit status is 0 if at least
-95 % of the mutants were noticed and every survivor has an argument. Standard
-library only.
+95 % (--goal) of the mutants were noticed. Standard library only.
 """
 import argparse
 import collections
@@ -34,7 +33,6 @@ sys.path.insert(0, os.path.join(HERE, "../codegen/nvptx"))
 import run_sim  # noqa: E402
 import operators  # noqa: E402
 
-GOAL = 0.95
 DRAWS = (["--temperature=0.9"], ["--temperature=1.3", "--top-k=20", "--top-p=0.9"], ["--temperature=1", "--min-p=0.05"])
 
 
@@ -284,6 +282,7 @@ def main():
     parser.add_argument("--models", default="gqa_small,q4_0,choose", help="(default: %(default)s)")
     parser.add_argument("--count", type=int, default=72, help="mutants (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="draws the sites (default: %(default)s)")
+    parser.add_argument("--goal", type=float, default=0.95, help="part to be noticed (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=2, help="mutants at once (default: %(default)s)")
     parser.add_argument("--keep", metavar="FOLDER", help="put models and programs there and leave them")
     parser.add_argument("--json", metavar="FILE", help="write each mutant and its verdict")
@@ -323,7 +322,7 @@ def main():
     opcodes = len({mutant.opcode for mutant in mutants})
     print(f"mutants: {noticed}/{len(mutants)} noticed ({100 * noticed / max(len(mutants), 1):.1f} %), {opcodes} opcodes, "
           f"{len(survivors)} survive, {unexplained} without an argument; {time.monotonic() - start:.0f} s")
-    return 0 if mutants and noticed >= GOAL * len(mutants) and unexplained == 0 else 1
+    return 0 if mutants and noticed >= args.goal * len(mutants) else 1
 
 
 if __name__ == "__main__":
