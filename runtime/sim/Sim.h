@@ -70,7 +70,8 @@ struct LaunchConfig {
 
 struct LaunchOptions {
   uint64_t Seed = 0; // order of the CTAs; 0: ascending
-  /// Races, uninitialised reads, asynchronous copies and griddepcontrol order.
+  /// Races, uninitialised reads, asynchronous copies, fences between CTAs and
+  /// griddepcontrol order.
   /// Bounds, alignment, divergence and deadlock are always checked.
   bool Checks = true;
   /// Launched while the kernel before it may still be running: each CTA has to
