@@ -189,7 +189,7 @@ def compare_near(sequence, path, tolerance):
             wanted = {first: first_logit, second: second_logit}
         else:
             wanted = dict(enumerate(theirs[step * vocab:(step + 1) * vocab]))
-        deviation = deviation_of(row)
+        deviation = deviation_of(row if theirs is None else list(wanted.values()))
         for index, logit in wanted.items():
             error = abs(row[index] - logit) / deviation
             if not error <= tolerance:
