@@ -14,7 +14,7 @@ namespace kvc {
 
 /// Multiprocessors that launches are cut for: few enough that loops over tiles
 /// run more than once even in small models.
-static constexpr int64_t Processors = 2;
+static constexpr int64_t Processors = 1;
 /// Dynamic shared memory of a block on the chips that there are.
 static constexpr int64_t MostSharedBytes = 227 << 10;
 

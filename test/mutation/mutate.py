@@ -35,6 +35,10 @@ import operators  # noqa: E402
 
 DRAWS = (["--temperature=0.9"], ["--temperature=1.3", "--top-k=20", "--top-p=0.9"], ["--temperature=1", "--min-p=0.05"])
 
+# What lit tests count in the text (attention.mlir, rows.mlir): fences order what
+# other blocks see, which the interpreter, one access after the other, cannot miss.
+COUNTS = {r"decode_\d+_attention": 2, "choose": 2}
+
 
 class Noticed(Exception):
     """A test fails: the mutant is found."""
@@ -158,16 +162,16 @@ class Model:
 
 
 class ChooseModel:
-    """The kernel that chooses among 131 tokens, and its unit tests."""
+    """The kernel that chooses among 2048 tokens, and its unit tests."""
 
     TEXT = """
 kvc.model @m attributes {max_context = 64 : i64, target = #kvc.target<arch = "cuda", cpu = "sm_90",
     features = "+ptx80", vector_width = 128>} {
   kvc.program @decode(%tokens: tensor<?xi32, #kvc.rows>, %batch: !kvc.batch) attributes {
-      phase = #kvc.phase<decode>, rows_bytes = 0 : i64, outputs_bytes = 576 : i64, worker_bytes = 0 : i64} {
+      phase = #kvc.phase<decode>, rows_bytes = 0 : i64, outputs_bytes = 8192 : i64, worker_bytes = 0 : i64} {
     kvc.dispatch "head" 0 {
-      %x = kvc.read slot<outputs, offset = 0, stride = 576, f32> : tensor<?x131xf32, #kvc.outputs>
-      kvc.write %x, slot<logits, offset = 0, stride = 524, f32> : tensor<?x131xf32, #kvc.outputs>
+      %x = kvc.read slot<outputs, offset = 0, stride = 8192, f32> : tensor<?x2048xf32, #kvc.outputs>
+      kvc.write %x, slot<logits, offset = 0, stride = 8192, f32> : tensor<?x2048xf32, #kvc.outputs>
     }
     kvc.return
   }
@@ -194,7 +198,7 @@ kvc.model @m attributes {max_context = 64 : i64, target = #kvc.target<arch = "cu
     def run(self, ptx):
         try:
             done = subprocess.run([self.tool("kvc-nvptx-tests"), "--gtest_brief=1",
-                                   "--gtest_filter=Vocabularies/Choose.*/0"], env={**os.environ, "KVC_TEST_PTX": ptx},
+                                   "--gtest_filter=Vocabularies/Choose.*/1"], env={**os.environ, "KVC_TEST_PTX": ptx},
                                   stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=120)
         except subprocess.TimeoutExpired:
             raise Noticed("it does not end") from None
@@ -224,9 +228,19 @@ class Mutant:
         return (f"{self.model.name} {self.kernel} line {self.number}: `{old}` -> "
                 f"`{self.text.strip().replace(chr(9), ' ') or '(dropped)'}` ({self.what})")
 
+    def count(self):
+        for kernel, fences in COUNTS.items():
+            if re.fullmatch(kernel, self.kernel) and self.opcode.startswith("fence") and not operators.parse(self.text):
+                kernels = kernel_at(self.model.lines)
+                left = sum(kernels[n] == self.kernel and line.strip().startswith("fence.acq_rel.gpu")
+                           for n, line in enumerate(self.model.lines, 1)) - 1
+                if left != fences:
+                    raise Noticed(f"{left} fences in the text, {fences} expected")
+
     def test(self, number):
         with tempfile.TemporaryDirectory(prefix=f"mutant.{number}.", dir=self.model.folder) as folder:
             try:
+                self.count()
                 self.model.test_text(self.number, self.text, folder)
             except Noticed as noticed:
                 self.verdict = str(noticed)

@@ -74,7 +74,8 @@ def constant_changes(parsed):
                 value = value ^ 1 << (abs(value).bit_length() - 3) if high else value + 1
             yield "changed constant", text(parsed, operands=changed(parsed.operands, i, str(value)))
         elif re.fullmatch(r"0f[0-9A-Fa-f]{8}", operand):
-            bits = int(operand[2:], 16) ^ 0x00400000
+            bits = int(operand[2:], 16)
+            bits = bits ^ 0x80000000 if bits & 0x7FFFFFFF else 0x3F800000
             yield "changed constant", text(parsed, operands=changed(parsed.operands, i, f"0f{bits:08X}"))
 
 
@@ -124,8 +125,9 @@ def operation_changes(parsed):
         yield "wrong .trans", text(parsed, other)
     if opcode == "not.pred":
         yield "operation left out", text(parsed, "mov.pred")
-    if base in ("ex2", "rsqrt", "rcp", "neg", "lg2", "tanh", "sqrt", "abs") and opcode.endswith("f32"):
-        yield "operation left out", text(parsed, "mov.b32")
+    if base in ("ex2", "rsqrt", "rcp", "neg", "lg2", "tanh", "sqrt", "abs", "mul", "div") and opcode.endswith("f32"):
+        if parsed.operands[1].startswith("%"):
+            yield "operation left out", text(parsed, "mov.b32", parsed.operands[:2])
     if opcode.startswith("not.b"):
         yield "operation left out", text(parsed, opcode.replace("not", "mov"))
 
