@@ -289,3 +289,28 @@ kvc.model @m attributes {max_context = 512 : i64, target = #kvc.target<arch = "c
     kvc.return
   }
 }
+
+// -----
+
+// What a schedule for a GPU holds.
+kvc.model @m attributes {max_context = 512 : i64, target = #kvc.target<arch = "cpu", cpu = "x86-64-v3", features = "", vector_width = 256>, weights_bytes = 65536 : i64} {
+  kvc.source @f {path = "w.bin", size = 65536 : i64}
+  // expected-error@+1 {{is packed in tiles, which the cpu target does not read}}
+  kvc.weight @w : !kvc.weight<1x32x32, #kvc.tiles<unit = 16, pair = 8, splits = 1>> = [#kvc.slice<@f, q4_1, 0>] {offsets = array<i64: 0>}
+  kvc.program @decode(%t: tensor<?xi32, #kvc.rows>, %b: !kvc.batch) attributes {outputs_bytes = 0 : i64, phase = #kvc.phase<decode>, rows_bytes = 512 : i64, worker_bytes = 256 : i64} {
+    kvc.return
+  }
+}
+
+// -----
+
+kvc.model @m attributes {max_context = 512 : i64, target = #kvc.target<arch = "cpu", cpu = "x86-64-v3", features = "", vector_width = 256>, weights_bytes = 65536 : i64} {
+  kvc.program @decode(%t: tensor<?xi32, #kvc.rows>, %b: !kvc.batch) attributes {outputs_bytes = 0 : i64, phase = #kvc.phase<decode>, rows_bytes = 512 : i64, worker_bytes = 256 : i64} {
+    kvc.dispatch "d" 0 {
+      // expected-error@+1 {{has a slot of bf16, which the cpu target does not keep}}
+      %x = kvc.read slot<rows, offset = 0, stride = 64, bf16> : tensor<?x32xf32, #kvc.rows>
+      kvc.write %x, slot<rows, offset = 128, stride = 128, f32> : tensor<?x32xf32, #kvc.rows>
+    }
+    kvc.return
+  }
+}
