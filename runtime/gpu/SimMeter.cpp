@@ -1,6 +1,7 @@
 // Tables of what the interpreter counted. Bytes of the plan count everything
 // once; the interpreter's count each request, so what many blocks read (an
-// activation) is in there once for each. Weights and KV are read once by both,
+// activation) is in there once for each; "once" counts what a launch touches
+// once, as if a cache kept the rest. Weights and KV are read once by both,
 // and are compared by their allocation.
 #include "runtime/gpu/SimBackend.h"
 
@@ -16,6 +17,11 @@ using Json = nlohmann::ordered_json;
 /// Bytes that requests to global memory moved.
 static uint64_t movedBytes(const sim::Meter &meter) {
   return (meter.LoadSectors + meter.StoreSectors) * 32;
+}
+
+/// What of it a cache that keeps everything for a launch would not serve.
+static uint64_t distinctBytes(const sim::Meter &meter) {
+  return (meter.DistinctLoadSectors + meter.DistinctStoreSectors) * 32;
 }
 
 static double planBytes(const PlanKernel &kernel, const PhaseProfile &steps) {
@@ -59,28 +65,38 @@ static sim::Meter sum(const std::map<std::string, sim::Meter> &meters,
   return total;
 }
 
+static Json byAllocation(const std::map<std::string, uint64_t> &sectors) {
+  Json bytes = Json::object();
+  for (const auto &[name, count] : sectors)
+    bytes[name] = count * 32;
+  return bytes;
+}
+
 static Json toJson(const sim::Meter &meter) {
-  Json sectors = Json::object();
-  for (const auto &[name, count] : meter.SectorsByAllocation)
-    sectors[name] = count * 32;
-  return {{"launches", meter.Launches},
-          {"ctas", meter.Ctas},
-          {"warp_instructions", meter.WarpInstructions},
-          {"load_bytes", meter.LoadBytes},
-          {"store_bytes", meter.StoreBytes},
-          {"load_sectors", meter.LoadSectors},
-          {"store_sectors", meter.StoreSectors},
-          {"loads", meter.Loads},
-          {"loads_128", meter.Loads128},
-          {"stores", meter.Stores},
-          {"shared_requests", meter.SharedRequests},
-          {"shared_conflicts", meter.SharedConflicts},
-          {"mma", meter.Mma},
-          {"barriers", meter.Barriers},
-          {"atomics", meter.Atomics},
-          {"ns", meter.Nanoseconds},
-          {"warp_instructions_per_s", perSecond(meter)},
-          {"loaded_bytes_by_allocation", std::move(sectors)}};
+  return {
+      {"launches", meter.Launches},
+      {"ctas", meter.Ctas},
+      {"warp_instructions", meter.WarpInstructions},
+      {"load_bytes", meter.LoadBytes},
+      {"store_bytes", meter.StoreBytes},
+      {"load_sectors", meter.LoadSectors},
+      {"store_sectors", meter.StoreSectors},
+      {"distinct_bytes", distinctBytes(meter)},
+      {"distinct_loaded_bytes_by_allocation",
+       byAllocation(meter.DistinctLoads)},
+      {"distinct_stored_bytes_by_allocation",
+       byAllocation(meter.DistinctStores)},
+      {"loads", meter.Loads},
+      {"loads_128", meter.Loads128},
+      {"stores", meter.Stores},
+      {"shared_requests", meter.SharedRequests},
+      {"shared_conflicts", meter.SharedConflicts},
+      {"mma", meter.Mma},
+      {"barriers", meter.Barriers},
+      {"atomics", meter.Atomics},
+      {"ns", meter.Nanoseconds},
+      {"warp_instructions_per_s", perSecond(meter)},
+      {"loaded_bytes_by_allocation", byAllocation(meter.SectorsByAllocation)}};
 }
 
 /// Lines of the PTX text that were executed: [first, last] of each run of
@@ -119,6 +135,7 @@ std::string simMeterJson(const GpuMeterInput &input,
          {"plan_bytes", planBytes(kernel, steps)},
          {"plan_fixed_bytes", double(kernel.BytesFixed) * double(steps.Steps)},
          {"moved_bytes", movedBytes(meter)},
+         {"distinct_bytes", distinctBytes(meter)},
          {"weight_bytes_loaded", meter.SectorsByAllocation["weights"] * 32}});
   }
   return Json({{"all", toJson(all)}, {"plan", plan}, {"kernels", kernels}})
@@ -140,22 +157,24 @@ static void appendRow(std::string &text, const char *name,
   char planned[32] = "-";
   if (plan >= 0)
     snprintf(planned, sizeof(planned), "%.3f", plan * 1e-6);
-  append(text,
-         "  %-34.34s %8llu %12llu %9.3f %9.3f %9s %6.1f %9llu %9llu %8.2f\n",
-         name, (unsigned long long)meter.Launches,
-         (unsigned long long)meter.WarpInstructions,
-         double(movedBytes(meter)) * 1e-6,
-         double(meter.LoadBytes + meter.StoreBytes) * 1e-6, planned,
-         share(meter.Loads128, meter.Loads), (unsigned long long)meter.Mma,
-         (unsigned long long)meter.SharedConflicts, perSecond(meter) * 1e-6);
+  append(
+      text,
+      "  %-34.34s %8llu %12llu %9.3f %9.3f %9.3f %9s %6.1f %9llu %9llu %8.2f\n",
+      name, (unsigned long long)meter.Launches,
+      (unsigned long long)meter.WarpInstructions,
+      double(movedBytes(meter)) * 1e-6,
+      double(meter.LoadBytes + meter.StoreBytes) * 1e-6,
+      double(distinctBytes(meter)) * 1e-6, planned,
+      share(meter.Loads128, meter.Loads), (unsigned long long)meter.Mma,
+      (unsigned long long)meter.SharedConflicts, perSecond(meter) * 1e-6);
 }
 
 std::string simMeterTable(const GpuMeterInput &input,
                           const std::map<std::string, sim::Meter> &meters) {
   std::string text;
-  append(text, "  %-34s %8s %12s %9s %9s %9s %6s %9s %9s %8s\n", "kernel",
-         "launches", "warp instr", "moved MB", "asked MB", "plan MB", "128 %",
-         "mma", "conflicts", "Minstr/s");
+  append(text, "  %-34s %8s %12s %9s %9s %9s %9s %6s %9s %9s %8s\n", "kernel",
+         "launches", "warp instr", "moved MB", "asked MB", "once MB", "plan MB",
+         "128 %", "mma", "conflicts", "Minstr/s");
   std::set<std::string> listed;
   sim::Meter all;
   for (const PlanKernel &kernel : input.Schedule.Kernels) {

@@ -83,9 +83,8 @@ static bool unmapped(Warp &warp, const Inst &inst, uint32_t lane,
 
 /// 32-byte sectors of a request. Addresses mostly ascend with the lanes; where
 /// they do not, equal sectors are found by sorting.
-static uint32_t sectors(const uint64_t *address, uint32_t mask,
-                        uint32_t bytes) {
-  uint64_t list[2 * Lanes];
+static uint32_t sectors(const uint64_t *address, uint32_t mask, uint32_t bytes,
+                        uint64_t (&list)[2 * Lanes]) {
   uint32_t count = 0;
   bool ascending = true;
   forLanes(mask, [&](uint32_t lane) {
@@ -101,6 +100,21 @@ static uint32_t sectors(const uint64_t *address, uint32_t mask,
     return count;
   std::sort(list, list + count);
   return uint32_t(std::unique(list, list + count) - list);
+}
+
+/// How many of the sectors the launch has not touched before: what a GPU whose
+/// cache keeps everything would move.
+static uint32_t distinct(uint32_t *touched, uint32_t epoch,
+                         const Allocation &allocation, const uint64_t *list,
+                         uint32_t count) {
+  uint32_t fresh = 0;
+  for (uint32_t i = 0; i != count; ++i) {
+    uint32_t *mark = touched + (list[i] - allocation.Base / 32);
+    // CTAs on other host threads mark as well; a sector counts for one of them.
+    if (__atomic_load_n(mark, __ATOMIC_RELAXED) != epoch)
+      fresh += __atomic_exchange_n(mark, epoch, __ATOMIC_RELAXED) != epoch;
+  }
+  return fresh;
 }
 
 /// The banks that an access of a lane needs, as bits: each of the 32 banks
@@ -257,17 +271,23 @@ static void countGlobal(Warp &warp, const uint64_t *address, uint32_t mask,
                         const Allocation &allocation) {
   Counters &count = *warp.Block->Count;
   uint64_t asked = uint64_t(__builtin_popcount(mask)) * bytes;
-  uint32_t touched = sectors(address, mask, bytes);
+  uint64_t list[2 * Lanes];
+  uint32_t touched = sectors(address, mask, bytes, list);
+  uint32_t epoch = warp.Block->Run->Epoch;
   if (mode == Mode::Read) {
     ++count.Sum.Loads;
     count.Sum.Loads128 += bytes >= 16;
     count.Sum.LoadBytes += asked;
     count.Sum.LoadSectors += touched;
     count.Sectors[allocation.Index] += touched;
+    count.Loaded[allocation.Index] +=
+        distinct(allocation.Loaded, epoch, allocation, list, touched);
   } else if (mode == Mode::Write) {
     ++count.Sum.Stores;
     count.Sum.StoreBytes += asked;
     count.Sum.StoreSectors += touched;
+    count.Stored[allocation.Index] +=
+        distinct(allocation.Stored, epoch, allocation, list, touched);
   } else {
     ++count.Sum.Atomics;
   }
@@ -294,13 +314,12 @@ static bool accessGlobal(Warp &warp, const Inst &inst, uint32_t mask,
                      mode) ||
           !globalLane(warp, inst, lane, address[lane], *own, bytes, mode, host))
         return false;
+      countGlobal(warp, address, 1u << lane, bytes, mode, *own);
       found = own;
     }
     hit = found;
-    if (apart) {
-      countGlobal(warp, address, mask, bytes, mode, *hit);
+    if (apart)
       return true;
-    }
   }
   const Allocation &allocation = *hit;
   if ((mode != Mode::Read && allocation.ReadOnly) ||

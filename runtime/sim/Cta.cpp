@@ -19,6 +19,7 @@ void Counters::reset(const Launch &launch) {
   Executed.assign(launch.Entry->Code.size(), 0);
   Hits.assign(launch.Entry->Code.size(), nullptr);
   Sectors.assign(launch.Memory->names().size(), 0);
+  Loaded = Stored = Sectors;
 }
 
 static void settle(std::vector<StoredRange> &ranges) {

@@ -25,6 +25,7 @@ struct Launch {
   uint32_t SharedBytes = 0;        // static and dynamic
   std::vector<uint64_t> Constants; // values of Entry->Constants
   uint32_t Sms = 132;
+  uint32_t Epoch = 0; // of the machine's launches, this one's number
   std::atomic<bool> Failed{false};
 
   /// Keeps the error of the first CTA in launch order.
@@ -48,6 +49,8 @@ struct Counters {
   Meter Sum;
   std::vector<uint64_t> Executed; // by instruction
   std::vector<uint64_t> Sectors;  // loaded, by allocation
+  /// Sectors that this launch touches for the first time, by allocation.
+  std::vector<uint64_t> Loaded, Stored;
   /// The allocation an instruction met last.
   std::vector<const Allocation *> Hits;
   /// Stores of CTAs that ended without a fence: settled when the launch ends.

@@ -47,6 +47,8 @@ void Meter::add(const Meter &other) {
   StoreBytes += other.StoreBytes;
   LoadSectors += other.LoadSectors;
   StoreSectors += other.StoreSectors;
+  DistinctLoadSectors += other.DistinctLoadSectors;
+  DistinctStoreSectors += other.DistinctStoreSectors;
   Loads += other.Loads;
   Loads128 += other.Loads128;
   Stores += other.Stores;
@@ -62,6 +64,10 @@ void Meter::add(const Meter &other) {
     ByLine[line] += count;
   for (const auto &[name, count] : other.SectorsByAllocation)
     SectorsByAllocation[name] += count;
+  for (const auto &[name, count] : other.DistinctLoads)
+    DistinctLoads[name] += count;
+  for (const auto &[name, count] : other.DistinctStores)
+    DistinctStores[name] += count;
 }
 
 namespace {
@@ -186,6 +192,7 @@ struct Machine::State {
   Pool Host;
   std::vector<Worker> Workers;
   std::map<std::string, Meter> Meters;
+  uint32_t Epoch = 0;
   std::map<std::string, Tally> Tallies; // by kernel, as Meters
   /// Addresses of variables, by Program::Id.
   std::map<uint64_t, std::vector<uint64_t>> Loaded;
@@ -204,7 +211,8 @@ uint64_t Machine::allocate(const std::string &name, uint64_t bytes,
 }
 uint64_t Machine::adopt(const std::string &name, const void *data,
                         uint64_t bytes) {
-  return Self->Memory.adopt(name, data, bytes)->Base;
+  Allocation *allocation = Self->Memory.adopt(name, data, bytes);
+  return allocation ? allocation->Base : 0;
 }
 bool Machine::free(uint64_t address) { return Self->Memory.free(address); }
 bool Machine::write(uint64_t address, const void *data, uint64_t bytes) {
@@ -421,6 +429,7 @@ bool Machine::launch(const Module &module, std::string_view name,
   launch.Code = &program;
   launch.Entry = &kernel;
   launch.Memory = &Self->Memory;
+  launch.Epoch = ++Self->Epoch;
   launch.Config = config;
   launch.Options = options;
   launch.Parameters = static_cast<const uint8_t *>(parameters);
@@ -469,6 +478,15 @@ bool Machine::launch(const Module &module, std::string_view name,
     for (size_t i = 0; i != count.Sectors.size(); ++i)
       if (count.Sectors[i])
         sum.SectorsByAllocation[Self->Memory.names()[i]] += count.Sectors[i];
+    for (size_t i = 0; i != count.Loaded.size(); ++i) {
+      const std::string &name = Self->Memory.names()[i];
+      if (count.Loaded[i])
+        sum.DistinctLoads[name] += count.Loaded[i];
+      if (count.Stored[i])
+        sum.DistinctStores[name] += count.Stored[i];
+      sum.DistinctLoadSectors += count.Loaded[i];
+      sum.DistinctStoreSectors += count.Stored[i];
+    }
     meter.add(sum);
   }
   meter.Nanoseconds +=

@@ -20,6 +20,17 @@ static void unmap(uint8_t *memory, uint64_t bytes) {
     munmap(memory, std::max<uint64_t>(bytes, 1));
 }
 
+static uint64_t markBytes(const Allocation &allocation) {
+  return (allocation.Bytes / 32 + 1) * sizeof(uint32_t);
+}
+
+bool AddressSpace::addMarks(Allocation &allocation) {
+  uint64_t bytes = markBytes(allocation);
+  allocation.Loaded = reinterpret_cast<uint32_t *>(pages(bytes));
+  allocation.Stored = reinterpret_cast<uint32_t *>(pages(bytes));
+  return allocation.Loaded && allocation.Stored;
+}
+
 AddressSpace::~AddressSpace() {
   for (auto &allocation : Sorted)
     release(*allocation);
@@ -29,6 +40,8 @@ void AddressSpace::release(Allocation &allocation) {
   if (!allocation.Adopted)
     unmap(allocation.Host, allocation.Bytes);
   unmap(allocation.Written, allocation.Bytes);
+  unmap(reinterpret_cast<uint8_t *>(allocation.Loaded), markBytes(allocation));
+  unmap(reinterpret_cast<uint8_t *>(allocation.Stored), markBytes(allocation));
   allocation.Host = allocation.Written = nullptr;
 }
 
@@ -68,7 +81,7 @@ Allocation *AddressSpace::allocate(const std::string &name, uint64_t bytes,
   allocation->Host = host;
   allocation->Written = written;
   allocation->ReadOnly = readOnly;
-  return allocation;
+  return keep(allocation);
 }
 
 Allocation *AddressSpace::adopt(const std::string &name, const void *data,
@@ -78,7 +91,15 @@ Allocation *AddressSpace::adopt(const std::string &name, const void *data,
   allocation->Host = static_cast<uint8_t *>(const_cast<void *>(data));
   allocation->ReadOnly = true;
   allocation->Adopted = true;
-  return allocation;
+  return keep(allocation);
+}
+
+/// Null, and nothing kept, where the host has no memory for the marks.
+Allocation *AddressSpace::keep(Allocation *allocation) {
+  if (addMarks(*allocation))
+    return allocation;
+  free(allocation->Base);
+  return nullptr;
 }
 
 bool AddressSpace::free(uint64_t address) {

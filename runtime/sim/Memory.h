@@ -30,6 +30,9 @@ struct Allocation {
   /// all may read it, else the tag of the CTA that wrote it and has not fenced
   /// since. Null: all are settled.
   uint8_t *Written = nullptr;
+  /// Of each 32-byte sector, the launch that loaded or stored it last.
+  uint32_t *Loaded = nullptr;
+  uint32_t *Stored = nullptr;
   bool ReadOnly = false;
   bool Constant = false; // .const variables
   bool Adopted = false;  // Host belongs to somebody else
@@ -71,6 +74,8 @@ private:
   Allocation *insert(const std::string &name, uint64_t bytes, bool constant);
   static bool markWritten(Allocation &allocation, uint64_t offset,
                           uint64_t bytes);
+  static bool addMarks(Allocation &allocation);
+  Allocation *keep(Allocation *allocation);
   static void release(Allocation &allocation);
 
   std::vector<std::unique_ptr<Allocation>> Sorted; // by Base

@@ -91,6 +91,9 @@ struct Meter {
   uint64_t StoreBytes = 0;
   uint64_t LoadSectors = 0; // 32-byte sectors, coalesced within a request
   uint64_t StoreSectors = 0;
+  /// Sectors touched at least once, launch by launch.
+  uint64_t DistinctLoadSectors = 0;
+  uint64_t DistinctStoreSectors = 0;
   uint64_t Loads = 0;    // warp requests to global memory, cp.async too
   uint64_t Loads128 = 0; // those of 16 bytes a lane
   uint64_t Stores = 0;
@@ -102,6 +105,8 @@ struct Meter {
   uint64_t Nanoseconds = 0;                 // of the host, from launch to end
   std::map<std::string, uint64_t> ByOpcode; // warp instructions
   std::map<std::string, uint64_t> SectorsByAllocation; // loaded
+  std::map<std::string, uint64_t> DistinctLoads;       // sectors, by allocation
+  std::map<std::string, uint64_t> DistinctStores;
   std::map<uint32_t, uint64_t> ByLine; // of the text: warp instructions
 
   void add(const Meter &other);

@@ -76,6 +76,28 @@ TEST(SimMeter, Sectors) {
   EXPECT_EQ(some.LoadBytes, 12u);
 }
 
+TEST(SimMeter, DistinctSectors) {
+  // Three loads and two stores of the same 128 bytes, by two CTAs, twice.
+  KernelRun run(".visible .entry k(.param .u64 io)\n{\n"
+                ".reg .b32 t, v; .reg .b64 g, x;\n"
+                "ld.param.u64 g, [io]; cvta.to.global.u64 g, g;\n"
+                "mov.u32 t, %tid.x; mul.wide.u32 x, t, 4; add.u64 x, x, g;\n"
+                "ld.global.b32 v, [x]; ld.global.b32 v, [x];\n"
+                "ld.global.b32 v, [x+64]; st.global.b32 [x+512], t;\n"
+                "st.global.b32 [x+512], t; ret;\n}\n");
+  ASSERT_NE(run.Code, nullptr) << run.Error;
+  run.parameter(run.filled("io", std::vector<uint8_t>(4096, 1)));
+  ASSERT_EQ(run.launch({2}, {32}), "");
+  EXPECT_EQ(run.meter().LoadSectors, 2u * 12);
+  EXPECT_EQ(run.meter().DistinctLoadSectors, 6u);
+  EXPECT_EQ(run.meter().DistinctStoreSectors, 4u);
+  // Another launch has nothing in its cache.
+  ASSERT_EQ(run.launch({2}, {32}), "");
+  EXPECT_EQ(run.meter().DistinctLoadSectors, 12u);
+  EXPECT_EQ(run.meter().DistinctLoads.at("io"), 12u);
+  EXPECT_EQ(run.meter().DistinctStores.at("io"), 8u);
+}
+
 TEST(SimMeter, BankConflicts) {
   EXPECT_EQ(strided("shared", 4).SharedConflicts, 0u);
   EXPECT_EQ(strided("shared", 0).SharedConflicts, 0u) << "a broadcast";
