@@ -202,8 +202,9 @@ TileWeights AttentionTile::weigh(ValueRange s) {
 // Values
 //===----------------------------------------------------------------------===//
 
-void AttentionTile::values(Value tile, const TileWeights &weights,
-                           llvm::function_ref<void(int64_t, Values)> use) {
+void AttentionTile::values(
+    Value tile, const TileWeights &weights,
+    llvm::function_ref<void(int64_t, const Values &)> use) {
   // Four n8 tiles at a time: enough independent sums to keep the tensor cores
   // busy, few enough registers beside the running totals.
   constexpr int64_t Chunk = 4;

@@ -77,7 +77,7 @@ public:
   TileWeights weigh(ValueRange s);
   /// Calls `use(n8 tile of dimensions, 4 sums)` for all of O.
   void values(Value tile, const TileWeights &weights,
-              llvm::function_ref<void(int64_t dimTile, Values)> use);
+              llvm::function_ref<void(int64_t dimTile, const Values &)> use);
 
   /// Where a thread's values of a fragment lie.
   Value g, q;

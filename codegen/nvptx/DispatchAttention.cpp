@@ -204,7 +204,7 @@ void AttentionEmitter::emitTile(KernelContext &k, AttentionTile &tile,
                         e.mul(heads[half], 8));
       storeFloats(e, e.f32, {weights.maximum[half], weights.sum[half]}, sums);
     }
-    tile.values(values, weights, [&](int64_t dimTile, Values sums) {
+    tile.values(values, weights, [&](int64_t dimTile, const Values &sums) {
       for (int half = 0; half < halves; ++half)
         storeFloats(e, e.f32, ValueRange(sums).slice(2 * half, 2),
                     e.at(outputs[half], dimTile * 32));
@@ -470,7 +470,7 @@ void AttentionEmitter::emitBlock(KernelContext &k, const Plan &plan,
           merge(e, factors[half], state[2 + half], weights.sum[half]);
     }
     tile.values(e.at(keys, shape.tileBytes()), weights,
-                [&](int64_t dimTile, Values sums) {
+                [&](int64_t dimTile, const Values &sums) {
                   for (int64_t i = 0; i < 4; ++i) {
                     Value &total = next[4 + 4 * dimTile + i];
                     total = merge(e, factors[i / 2], total, sums[i]);
