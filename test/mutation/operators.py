@@ -163,8 +163,10 @@ def operand_changes(parsed):
         registers = operands[-1].strip("{} ").replace(",", " ").split()
         yield "swapped operands", text(parsed, operands=[operands[0], "{" + ", ".join(registers[::-1]) + "}"])
     if base == "shfl" and re.fullmatch(r"\d+", operands[2]):
+        # A butterfly over other distances that reach all lanes would be the same sum.
         lane = int(operands[2])
-        yield "wrong lane", text(parsed, operands=changed(operands, 2, str(lane + 1 if lane < 31 else 0)))
+        lane = lane // 2 if lane >= 16 else lane * 2 if ".bfly" in opcode else lane + 1
+        yield "wrong lane", text(parsed, operands=changed(operands, 2, str(lane)))
     elif base == "shfl":
         yield "wrong lane", text(parsed, operands=changed(operands, 2, "0"))
     if base == "mov" and operands[-1] in ("%tid.x", "%ctaid.x", "%ctaid.y", "%nctaid.x"):
