@@ -80,7 +80,7 @@ LogicalResult kvc::nvptx::emitRows(DispatchContext &context) {
       rows.setNorm(op, emitNorm(k, rows, row, op, k.sharedMemory()));
     }
   // Stores of as many columns share a loop, and what they pull.
-  for (auto first = sinks.begin(), last = first; first != sinks.end();
+  for (auto *first = sinks.begin(), *last = first; first != sinks.end();
        first = last) {
     auto columnsOf = [](Operation *sink) {
       return rowElements(sink->getOperand(0).getType());

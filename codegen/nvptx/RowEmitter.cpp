@@ -205,7 +205,6 @@ Values RowEmitter::rope(RopeOp op, Place place) {
   Value turned = e.less(dim, 2 * pairs);
   Value angles = context.ropeAngles(op, place.row);
   Values xs = valuesAt(op.getInput(), place);
-  Values unturned(xs);
   bool interleaved = op.getLayout() == RopeLayout::Interleaved;
   auto rotate = [&] {
     Values results;
@@ -240,7 +239,7 @@ Values RowEmitter::rope(RopeOp op, Place place) {
   if (2 * pairs == headDim)
     return rotate();
   return e.ifElse(turned, TypeRange(SmallVector<Type>(width, e.f32)), rotate,
-                  [&] { return unturned; });
+                  [&] { return xs; });
 }
 
 //===----------------------------------------------------------------------===//
