@@ -130,8 +130,9 @@ Values Emitter::loadWeights(Value pointer, int64_t bytes, int words,
   return result;
 }
 Value Emitter::opaque(Value pointer) {
-  return inlinePtx("mov.b64 $0, $1;", pointer.getType(), pointer,
-                   /*pure=*/false)[0];
+  return inlinePtx(spaceOf(pointer) == 3 ? "mov.b32 $0, $1;"
+                                         : "mov.b64 $0, $1;",
+                   pointer.getType(), pointer, /*pure=*/false)[0];
 }
 Value Emitter::tableEntry(LLVM::GlobalOp table, Value index) {
   Value base = LLVM::AddressOfOp::create(

@@ -503,8 +503,15 @@ LogicalResult kvc::nvptx::emitNarrowLinear(DispatchContext &context,
                                            const LinearClass &formats,
                                            StringRef suffix, bool inKernel) {
   int threads = 32 * plan.splits;
-  // Two blocks of eight warps have 128 registers a thread.
-  int blocks = std::max(1, 512 / threads);
+  // Two blocks of eight warps have 128 registers a thread; codes by table, with
+  // many scales, and elements in two parts take more.
+  bool heavy = false;
+  for (Format format : formats.formats) {
+    const FormatInfo &info = formatInfo(format);
+    heavy |= info.table || (info.subBlock == 16 && info.min != MinKind::None);
+  }
+  int blocks = threads < 256 ? 384 / threads : heavy ? 1 : 512 / threads;
+  blocks = std::max(1, blocks);
   KernelContext kernel =
       context.begin((suffix + "_narrow").str(), threads, std::min(blocks, 8));
   Emitter &e = kernel.e;

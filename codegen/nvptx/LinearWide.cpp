@@ -244,11 +244,12 @@ void WideRun::choosePlaces(Value block) {
 }
 
 void WideRun::issue(const std::vector<Stage> &stages, int slot, Value chunk) {
+  // Where all of K is written out, its addresses are not to be made ahead.
   for (const Copy &copy : copies) {
     const TilesLayout &layout = run.layouts[copy.segment];
     Fragments part(e, layout, stages[copy.segment].part);
     part.requireOffsets(lanes);
-    Value base = copy.base;
+    Value base = chunk ? copy.base : e.opaque(copy.base);
     if (chunk)
       base =
           e.at(base, e.mul(e.i64Of(chunk), layout.chunk(MaxChunkBlocks).bytes));
@@ -265,7 +266,8 @@ void WideRun::issue(const std::vector<Stage> &stages, int slot, Value chunk) {
   const Stage &stage = stages[0];
   auto copyRows = [&] {
     int perPass = shape.threads() / (TokenBytes / 16);
-    Value from = e.at(copyFrom, stage.firstBlock * TileBlock * 2);
+    Value from = e.at(chunk ? copyFrom : e.opaque(copyFrom),
+                      stage.firstBlock * TileBlock * 2);
     if (chunk)
       from = e.at(from, e.mul(e.i64Of(chunk), MaxChunkBlocks * TileBlock * 2));
     int64_t left = (plan.columns - stage.firstBlock * TileBlock) * 2;
@@ -307,6 +309,9 @@ void WideRun::multiply(const std::vector<Stage> &stages, int slot,
     }
   Value row = e.add(e.mul(warpColumn, 8 * shape.groups), e.bitAnd(lane, 7));
   for (int block = 0; block < stages[0].part.blocks; ++block) {
+    // As in narrow kernels: codes are not to be unpacked far ahead.
+    if (!tiles[0].plain())
+      e.syncWarp();
     Value piece = e.bitXor(e.add(e.shr(lane, 3), 4 * block), e.bitAnd(lane, 7));
     Value at = e.at(ring, e.add(e.mul(row, TokenBytes), e.mul(piece, 16)));
     int64_t offset = slot * stageBytes(run, shape) + tileStageBytes(run, shape);
@@ -647,6 +652,7 @@ LogicalResult kvc::nvptx::emitWideLinear(DispatchContext &context,
         65, (llvm::divideCeil(Sms, blocks(large)) - 1) * large.tokens() + 1);
   if (failed(emitShape(context, plan, formats, (suffix + "_wide").str(), few,
                        few.threads() > 128 ? 1
+                       : !regular          ? 2
                        : few.groups == 4   ? 3
                                            : (plain ? 4 : 3),
                        NarrowTokens + 1,
