@@ -505,17 +505,25 @@ LogicalResult kvc::nvptx::emitNarrowLinear(DispatchContext &context,
   int threads = 32 * plan.splits;
   // Two blocks of eight warps have 128 registers a thread; codes by table, with
   // many scales, and elements in two parts take more.
-  bool heavy = false;
+  bool heavy = false, codes = false;
   for (Format format : formats.formats) {
     const FormatInfo &info = formatInfo(format);
+    codes |= !info.plain();
     heavy |= info.table || (info.subBlock == 16 && info.min != MinKind::None);
   }
-  int blocks = threads < 256 ? 384 / threads : heavy ? 1 : 512 / threads;
+  std::vector<LinearRun> runs = plan.runs(formats);
+  // Codes of a whole segment, one behind the other without a loop, are unpacked
+  // far ahead.
+  bool unrolled = codes && llvm::any_of(runs, [](LinearRun &run) {
+                    return run.layouts[0].granule != MaxChunkBlocks;
+                  });
+  int blocks = threads < 256 ? (unrolled ? 256 : 384) / threads
+               : heavy       ? 1
+                             : 512 / threads;
   blocks = std::max(1, blocks);
   KernelContext kernel =
       context.begin((suffix + "_narrow").str(), threads, std::min(blocks, 8));
   Emitter &e = kernel.e;
-  std::vector<LinearRun> runs = plan.runs(formats);
   int64_t total = 0;
   for (LinearRun &run : runs)
     total += run.totalTiles();

@@ -632,7 +632,8 @@ LogicalResult kvc::nvptx::emitWideLinear(DispatchContext &context,
   };
   // A step of few rows has one column of blocks: small ones, that there are
   // enough. What is unrolled over all of K is small, too.
-  Shape small{1, 4, static_cast<int>(most > 2 ? most : 2), 2};
+  int fewest = regular || plain ? 2 : 1;
+  Shape small{1, 4, std::max(static_cast<int>(most), fewest), 2};
   // Codes need registers for their scales: a warp of theirs has fewer sums.
   Shape medium{2, plain ? 2 : 4, static_cast<int>(most > 2 ? most : 2),
                plain ? 4 : 2};
