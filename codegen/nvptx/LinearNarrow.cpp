@@ -503,13 +503,14 @@ LogicalResult kvc::nvptx::emitNarrowLinear(DispatchContext &context,
                                            const LinearClass &formats,
                                            StringRef suffix, bool inKernel) {
   int threads = 32 * plan.splits;
-  // Two blocks of eight warps have 128 registers a thread; codes by table, with
-  // many scales, and elements in two parts take more.
+  // Two blocks of eight warps have 128 registers a thread; codes by table,
+  // those with minimums and either many scales or two planes take more.
   bool heavy = false, codes = false;
   for (Format format : formats.formats) {
     const FormatInfo &info = formatInfo(format);
     codes |= !info.plain();
-    heavy |= info.table || (info.subBlock == 16 && info.min != MinKind::None);
+    heavy |= info.table || (info.min != MinKind::None &&
+                            (info.subBlock == 16 || info.codeBits == 5));
   }
   std::vector<LinearRun> runs = plan.runs(formats);
   // Codes of a whole segment, one behind the other without a loop, are unpacked
