@@ -8,7 +8,7 @@ using namespace kvc::nvptx;
 
 LogicalResult kvc::nvptx::emitLinear(DispatchContext &context,
                                      LinearOp linear) {
-  FailureOr<LinearPlan> plan = LinearPlan::get(context, linear);
+  FailureOr<LinearPlan> plan = LinearPlan::get(linear);
   if (failed(plan))
     return failure();
   for (const LinearGroup &group : plan->groups)

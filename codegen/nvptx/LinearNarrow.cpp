@@ -301,6 +301,7 @@ Values NarrowRun::runPath(Path &path, ArrayRef<Value> bases, ValueRange window,
             more, e.at(here[0], run.layouts[0].chunk(MaxChunkBlocks).bytes),
             next);
         std::vector<Values> inner;
+        inner.reserve(sums.size());
         for (size_t segment = 0; segment < sums.size(); ++segment)
           inner.emplace_back(values.slice(window.size() + 4 * segment, 4));
         Values words =
@@ -530,6 +531,7 @@ LogicalResult kvc::nvptx::emitNarrowLinear(DispatchContext &context,
     total += run.totalTiles();
 
   std::vector<std::unique_ptr<NarrowRun>> walks;
+  walks.reserve(runs.size());
   for (LinearRun &run : runs)
     walks.push_back(std::make_unique<NarrowRun>(kernel, plan, run));
   walks[0]->begin(e.ctaid(0), /*certain=*/runs.size() == 1);

@@ -132,8 +132,7 @@ void LinearPlan::collectClasses() {
     classes[0].layers.clear();
 }
 
-FailureOr<LinearPlan> LinearPlan::get(DispatchContext &context,
-                                      LinearOp linear) {
+FailureOr<LinearPlan> LinearPlan::get(LinearOp linear) {
   LinearPlan plan;
   plan.linear = linear;
   if (failed(plan.collectSegments()) || failed(plan.collectGroups()))

@@ -51,8 +51,7 @@ struct LinearPlan {
   int splits = 1;
 
   /// The plan, or an error on the op that has none.
-  static llvm::FailureOr<LinearPlan> get(DispatchContext &context,
-                                         LinearOp linear);
+  static llvm::FailureOr<LinearPlan> get(LinearOp linear);
   TilesLayout layout(const LinearClass &formats, int segment) const;
   std::vector<LinearRun> runs(const LinearClass &formats) const;
 

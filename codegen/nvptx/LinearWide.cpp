@@ -316,6 +316,7 @@ void WideRun::multiply(const std::vector<Stage> &stages, int slot,
     Value at = e.at(ring, e.add(e.mul(row, TokenBytes), e.mul(piece, 16)));
     int64_t offset = slot * stageBytes(run, shape) + tileStageBytes(run, shape);
     std::vector<Values> activations;
+    activations.reserve(static_cast<size_t>(shape.groups));
     for (int group = 0; group < shape.groups; ++group)
       activations.push_back(e.ldmatrix4(at, offset + group * 8 * TokenBytes));
     for (auto [number, tile] : llvm::enumerate(tiles))
@@ -357,11 +358,13 @@ void WideRun::multiplyAll() {
   if (first.granule != MaxChunkBlocks) {
     // One list for each segment of a group: parts are the same, offsets not.
     std::vector<std::vector<Stage>> lists;
+    lists.reserve(run.layouts.size());
     for (const TilesLayout &layout : run.layouts)
       lists.push_back(allStages(layout));
     size_t total = lists[0].size();
     auto stage = [&](size_t number) {
       std::vector<Stage> stages;
+      stages.reserve(lists.size());
       for (std::vector<Stage> &list : lists)
         stages.push_back(list[number]);
       return stages;

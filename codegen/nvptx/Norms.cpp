@@ -11,7 +11,7 @@ int64_t kvc::nvptx::normSliceColumns(int64_t columns) {
   // Whole rounds of a warp, so that only the last slice with work has a tail.
   return static_cast<int64_t>(
       llvm::alignTo(llvm::divideCeil(columns, NormSlices),
-                    static_cast<uint64_t>(32 * normGroup(columns))));
+                    32 * static_cast<uint64_t>(normGroup(columns))));
 }
 
 Value kvc::nvptx::normSliceSum(Emitter &e, int64_t columns, Value slice,
