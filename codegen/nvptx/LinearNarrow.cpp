@@ -504,14 +504,14 @@ LogicalResult kvc::nvptx::emitNarrowLinear(DispatchContext &context,
                                            const LinearClass &formats,
                                            StringRef suffix, bool inKernel) {
   int threads = 32 * plan.splits;
-  // Two blocks of eight warps have 128 registers a thread; codes by table,
-  // those with minimums and either many scales or two planes take more.
+  // Two blocks of eight warps have 128 registers a thread; f32's two
+  // parts, codes by table, and minimums (but for q4_k's few) take more.
   bool heavy = false, codes = false;
   for (Format format : formats.formats) {
     const FormatInfo &info = formatInfo(format);
     codes |= !info.plain();
-    heavy |= info.table || (info.min != MinKind::None &&
-                            (info.subBlock == 16 || info.codeBits == 5));
+    heavy |= format == Format::F32 || info.table ||
+             (info.min != MinKind::None && format != Format::Q4_K);
   }
   std::vector<LinearRun> runs = plan.runs(formats);
   // Codes of a whole segment, one behind the other without a loop, are unpacked
