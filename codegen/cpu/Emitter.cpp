@@ -6,32 +6,12 @@ using namespace kvc;
 using namespace kvc::cpu;
 
 Emitter::Emitter(OpBuilder builder, Location loc, const CpuTarget &target)
-    : b(builder), loc(loc), target(target), lanes(target.lanes),
-      i8(b.getI8Type()), i16(b.getI16Type()), i32(b.getI32Type()),
-      i64(b.getI64Type()), f16(b.getF16Type()), f32(b.getF32Type()),
-      ptr(LLVM::LLVMPointerType::get(b.getContext())) {}
+    : BasicEmitter(builder, loc), target(target), lanes(target.lanes) {}
 
 //===----------------------------------------------------------------------===//
 // Constants
 //===----------------------------------------------------------------------===//
 
-Value Emitter::integer(int64_t value, Type type) {
-  return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
-}
-Value Emitter::real(double value) {
-  return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
-}
-Value Emitter::splatInt(int64_t value, Type type) {
-  auto vector = dyn_cast<VectorType>(type);
-  if (!vector)
-    return integer(value, type);
-  unsigned width = vector.getElementTypeBitWidth();
-  return arith::ConstantOp::create(
-      b, loc,
-      DenseElementsAttr::get(vector, APInt(width, static_cast<uint64_t>(value),
-                                           /*isSigned=*/false,
-                                           /*implicitTrunc=*/true)));
-}
 Value Emitter::splatReal(double value) {
   return arith::ConstantOp::create(
       b, loc, DenseElementsAttr::get(vec(f32), static_cast<float>(value)));
@@ -44,97 +24,17 @@ Value Emitter::broadcast(Value scalar) {
 // Arithmetic
 //===----------------------------------------------------------------------===//
 
-Value Emitter::add(Value x, Value y) {
-  return arith::AddIOp::create(b, loc, x, y);
-}
-Value Emitter::sub(Value x, Value y) {
-  return arith::SubIOp::create(b, loc, x, y);
-}
-Value Emitter::mul(Value x, Value y) {
-  return arith::MulIOp::create(b, loc, x, y);
-}
-Value Emitter::div(Value x, int64_t y) {
-  return arith::DivUIOp::create(b, loc, x, integer(y, x.getType()));
-}
-Value Emitter::rem(Value x, int64_t y) {
-  return arith::RemUIOp::create(b, loc, x, integer(y, x.getType()));
-}
-Value Emitter::min(Value x, Value y) {
-  return arith::MinSIOp::create(b, loc, x, y);
-}
-Value Emitter::max(Value x, Value y) {
-  return arith::MaxSIOp::create(b, loc, x, y);
-}
-Value Emitter::less(Value x, Value y) {
-  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x, y);
-}
-Value Emitter::shr(Value x, int64_t bits) {
-  if (bits == 0)
-    return x;
-  return arith::ShRUIOp::create(b, loc, x, splatInt(bits, x.getType()));
-}
-Value Emitter::shl(Value x, int64_t bits) {
-  if (bits == 0)
-    return x;
-  return arith::ShLIOp::create(b, loc, x, splatInt(bits, x.getType()));
-}
-Value Emitter::bitAnd(Value x, int64_t mask) {
-  return arith::AndIOp::create(b, loc, x, splatInt(mask, x.getType()));
-}
-Value Emitter::bitOr(Value x, Value y) {
-  return arith::OrIOp::create(b, loc, x, y);
-}
-Value Emitter::bitXor(Value x, int64_t mask) {
-  return arith::XOrIOp::create(b, loc, x, splatInt(mask, x.getType()));
-}
-
-Value Emitter::addf(Value x, Value y) {
-  return arith::AddFOp::create(b, loc, x, y);
-}
-Value Emitter::subf(Value x, Value y) {
-  return arith::SubFOp::create(b, loc, x, y);
-}
-Value Emitter::mulf(Value x, Value y) {
-  return arith::MulFOp::create(b, loc, x, y);
-}
-Value Emitter::divf(Value x, Value y) {
-  return arith::DivFOp::create(b, loc, x, y);
-}
 Value Emitter::maxf(Value x, Value y) {
   // The hardware's maximum: y where the two do not compare.
   return select(arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, y),
                 x, y);
 }
-Value Emitter::negf(Value x) { return arith::NegFOp::create(b, loc, x); }
-Value Emitter::absf(Value x) { return math::AbsFOp::create(b, loc, x); }
 Value Emitter::sqrt(Value x) { return math::SqrtOp::create(b, loc, x); }
-Value Emitter::fma(Value x, Value y, Value z) {
-  return math::FmaOp::create(b, loc, x, y, z);
-}
 Value Emitter::roundEven(Value x) {
   return math::RoundEvenOp::create(b, loc, x);
 }
-Value Emitter::select(Value condition, Value x, Value y) {
-  return arith::SelectOp::create(b, loc, condition, x, y);
-}
-static Type withElement(Type shape, Type element) {
-  auto vector = dyn_cast<VectorType>(shape);
-  return vector ? Type(VectorType::get(vector.getShape(), element)) : element;
-}
-Value Emitter::toFloat(Value x) {
-  return arith::SIToFPOp::create(b, loc, withElement(x.getType(), f32), x);
-}
 Value Emitter::toInt(Value x, Type type) {
   return arith::FPToSIOp::create(b, loc, withElement(x.getType(), type), x);
-}
-Value Emitter::sext(Value x, Type type) {
-  return arith::ExtSIOp::create(b, loc, withElement(x.getType(), type), x);
-}
-Value Emitter::zext(Value x, Type type) {
-  return arith::ExtUIOp::create(b, loc, withElement(x.getType(), type), x);
-}
-Value Emitter::trunc(Value x, Type type) {
-  return arith::TruncIOp::create(b, loc, withElement(x.getType(), type), x);
 }
 Value Emitter::bitcast(Value x, Type type) {
   if (x.getType() == type)
@@ -161,7 +61,7 @@ Value Emitter::expUnbounded(Value x) {
   for (double coefficient : llvm::ArrayRef<double>(Coefficients).drop_front())
     p = fma(p, r, splatReal(coefficient));
   // 2^n by the exponent's bits: n is within -126 .. 127 here.
-  Value bits = shl(add(toInt(n, i32), splatInt(127, vec(i32))), 23);
+  Value bits = shl(add(toInt(n, i32), integer(127, vec(i32))), 23);
   return mulf(p, bitcast(bits, vec(f32)));
 }
 
@@ -276,12 +176,6 @@ Value Emitter::at(Value pointer, Value bytes) {
 Value Emitter::at(Value pointer, int64_t bytes) {
   return bytes ? at(pointer, c(bytes)) : pointer;
 }
-Value Emitter::load(Type type, Value pointer, int align) {
-  return LLVM::LoadOp::create(b, loc, type, pointer, align);
-}
-void Emitter::store(Value value, Value pointer, int align) {
-  LLVM::StoreOp::create(b, loc, value, pointer, align);
-}
 Value Emitter::loadMasked(VectorType type, Value pointer, Value mask,
                           int align) {
   Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
@@ -334,10 +228,10 @@ Value Emitter::narrow(Value floats, Type element) {
   Type words = withElement(type, i32);
   Value bits = bitcast(floats, words);
   Value odd = bitAnd(shr(bits, 16), 1);
-  Value rounded = add(bits, add(odd, splatInt(0x7fff, words)));
+  Value rounded = add(bits, add(odd, integer(0x7fff, words)));
   Value isNan =
       arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, floats, floats);
-  Value quiet = bitOr(bits, splatInt(0x400000, words));
+  Value quiet = bitOr(bits, integer(0x400000, words));
   Value upper = trunc(shr(select(isNan, quiet, rounded), 16), i16);
   return bitcast(upper, withElement(type, element));
 }
@@ -349,32 +243,6 @@ Value Emitter::loadFloats(Type element, Value pointer, int align) {
 //===----------------------------------------------------------------------===//
 // Control
 //===----------------------------------------------------------------------===//
-
-void Emitter::loop(Value low, Value high, int64_t step,
-                   llvm::function_ref<void(Value)> body) {
-  auto op = scf::ForOp::create(b, loc, low, high, c(step));
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(op.getBody()->getTerminator());
-  body(op.getInductionVar());
-}
-
-SmallVector<Value>
-Emitter::loop(Value low, Value high, int64_t step, ValueRange inits,
-              llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
-  auto op = scf::ForOp::create(b, loc, low, high, c(step), inits);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToEnd(op.getBody());
-  scf::YieldOp::create(b, loc,
-                       body(op.getInductionVar(), op.getRegionIterArgs()));
-  return SmallVector<Value>(op.getResults());
-}
-
-void Emitter::ifThen(Value condition, llvm::function_ref<void()> body) {
-  auto op = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(op.thenBlock()->getTerminator());
-  body();
-}
 
 void Emitter::forColumns(int64_t count,
                          llvm::function_ref<void(Value, Value)> body) {

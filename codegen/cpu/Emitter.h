@@ -8,81 +8,35 @@
 #ifndef KVC_CODEGEN_CPU_EMITTER_H
 #define KVC_CODEGEN_CPU_EMITTER_H
 
+#include "codegen/BasicEmitter.h"
 #include "codegen/cpu/CpuTarget.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/Builders.h"
 
 namespace kvc::cpu {
 
-using mlir::Type;
-using mlir::Value;
-using mlir::ValueRange;
-
-class Emitter {
+class Emitter : public BasicEmitter {
 public:
   Emitter(mlir::OpBuilder builder, mlir::Location loc, const CpuTarget &target);
 
-  mlir::OpBuilder b;
-  mlir::Location loc;
   const CpuTarget &target;
   const int lanes;
-  const Type i8, i16, i32, i64, f16, f32, ptr;
 
   // Types of registers: `lanes` elements, four bytes each.
   mlir::VectorType vec(Type element) const { return vec(element, lanes); }
-  mlir::VectorType vec(Type element, int64_t n) const {
-    return mlir::VectorType::get({n}, element);
-  }
+  using BasicEmitter::vec;
 
   // Constants.
   Value c(int64_t value) { return integer(value, i64); }
-  Value integer(int64_t value, Type type);
-  Value real(double value);
-  /// All elements of `type` (scalar or vector) are `value`.
-  Value splatInt(int64_t value, Type type);
   Value splatReal(double value);
   Value broadcast(Value scalar);
 
-  // Arithmetic on i64, or elementwise on integer vectors.
-  Value add(Value x, Value y);
-  Value add(Value x, int64_t y) { return y ? add(x, c(y)) : x; }
-  Value sub(Value x, Value y);
-  Value mul(Value x, Value y);
-  Value mul(Value x, int64_t y) { return y == 1 ? x : mul(x, c(y)); }
-  Value div(Value x, int64_t y);    // unsigned
-  Value rem(Value x, int64_t y);    // unsigned
-  Value min(Value x, Value y);      // signed
-  Value max(Value x, Value y);      // signed
-  Value less(Value x, Value y);     // signed, i1
-  Value shr(Value x, int64_t bits); // logical, any integer vector
-  Value shl(Value x, int64_t bits);
-  Value bitAnd(Value x, int64_t mask);
-  Value bitOr(Value x, Value y);
-  Value bitXor(Value x, int64_t mask);
-
-  // Arithmetic on f32, scalar or vector, without any fast-math flag.
-  Value addf(Value x, Value y);
-  Value subf(Value x, Value y);
-  Value mulf(Value x, Value y);
-  Value divf(Value x, Value y);
-  Value maxf(Value x, Value y);
-  Value negf(Value x);
-  Value absf(Value x);
+  // Arithmetic on f32, scalar or vector.
+  Value maxf(Value x, Value y); // y where the two do not compare
   Value sqrt(Value x);
-  Value fma(Value x, Value y, Value z); // x * y + z, rounded once
   Value roundEven(Value x);
-  Value select(Value condition, Value x, Value y);
-  Value toFloat(Value x);          // signed i32 -> f32
   Value toInt(Value x, Type type); // f32 -> signed integers
-  Value sext(Value x, Type type);
-  Value zext(Value x, Type type);
-  Value trunc(Value x, Type type);
   Value bitcast(Value x, Type type);
 
   // exp, and what is made of it: accurate to 2 units in the last place of f32
@@ -105,8 +59,6 @@ public:
   // Memory. Offsets are bytes; alignments are bytes too.
   Value at(Value pointer, Value bytes);
   Value at(Value pointer, int64_t bytes);
-  Value load(Type type, Value pointer, int align);
-  void store(Value value, Value pointer, int align);
   Value loadMasked(mlir::VectorType type, Value pointer, Value mask, int align);
   void storeMasked(Value value, Value pointer, Value mask, int align);
   /// The first `count` of `lanes` lanes.
@@ -120,14 +72,6 @@ public:
   Value loadFloats(Type element, Value pointer, int align);
   Value widen(Value stored);                // vector or scalar of f16/bf16 bits
   Value narrow(Value floats, Type element); // rounds to nearest even
-
-  // Control.
-  void loop(Value low, Value high, int64_t step,
-            llvm::function_ref<void(Value)> body);
-  llvm::SmallVector<Value>
-  loop(Value low, Value high, int64_t step, ValueRange inits,
-       llvm::function_ref<llvm::SmallVector<Value>(Value, ValueRange)> body);
-  void ifThen(Value condition, llvm::function_ref<void()> body);
 
   /// Runs `body(offset, mask)` over `count` f32 columns, a register at a time;
   /// the mask is null for whole registers.

@@ -48,7 +48,7 @@ SmallVector<Value> Emitter::codeDots(int groups,
   SmallVector<Value> sums;
   auto start = [&](int offset) {
     for (Value xSum : xSums)
-      sums.push_back(offset == 0 ? splatInt(0, words)
+      sums.push_back(offset == 0 ? integer(0, words)
                                  : broadcast(mul(xSum, integer(-offset, i32))));
   };
 
@@ -74,7 +74,7 @@ SmallVector<Value> Emitter::codeDots(int groups,
         for (int byte = 0; byte < 4; ++byte) {
           Value top = shl(x(row, group), 24 - 8 * byte);
           Value signedX =
-              arith::ShRSIOp::create(b, loc, top, splatInt(24, words));
+              arith::ShRSIOp::create(b, loc, top, integer(24, words));
           Value wByte = bitAnd(shr(w, 8 * byte), 0xff);
           sums[row] = add(sums[row], mul(wByte, signedX));
         }
@@ -98,7 +98,7 @@ SmallVector<Value> Emitter::codeDots(int groups,
                          "llvm.x86.avx2.pmadd.wd",
                          "llvm.x86.avx512.pmaddw.d.512");
         },
-        words, {products, splatInt(1, pairs)});
+        words, {products, integer(1, pairs)});
   };
 
   if (2 * maxCode * 127 <= 32767) {
@@ -131,8 +131,8 @@ SmallVector<Value> Emitter::codeDots(int groups,
           },
           bytes, {x, w});
     Value isNegative = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
-                                             w, splatInt(0, bytes));
-    return select(isNegative, sub(splatInt(0, bytes), x), x);
+                                             w, integer(0, bytes));
+    return select(isNegative, sub(integer(0, bytes), x), x);
   };
   start(zero - 128);
   for (int group = 0; group < groups; ++group) {
@@ -150,11 +150,11 @@ Value Emitter::lookup16(Value codes, ArrayRef<uint8_t> table) {
   VectorType words = vec(i32), bytes = vec(i8, 4 * lanes);
   Value indices = bitcast(codes, bytes);
   if (!target.byteShuffle) {
-    Value result = splatInt(table[0], bytes);
+    Value result = integer(table[0], bytes);
     for (int code = 1; code < 16; ++code) {
       Value hit = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                        indices, splatInt(code, bytes));
-      result = select(hit, splatInt(table[code], bytes), result);
+                                        indices, integer(code, bytes));
+      result = select(hit, integer(table[code], bytes), result);
     }
     return bitcast(result, words);
   }

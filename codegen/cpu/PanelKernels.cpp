@@ -20,11 +20,11 @@ Type kvc::cpu::plainElement(Emitter &e, Format format) {
 Value kvc::cpu::powerOfTwo(Emitter &e, Value exponent) {
   // A normal f32 from exponent 2 on, below it two subnormals.
   Type words = exponent.getType();
-  Value normal = e.shl(e.sub(exponent, e.splatInt(1, words)), 23);
+  Value normal = e.shl(e.sub(exponent, e.integer(1, words)), 23);
   Value subnormal =
-      arith::ShLIOp::create(e.b, e.loc, e.splatInt(0x200000, words), exponent);
+      arith::ShLIOp::create(e.b, e.loc, e.integer(0x200000, words), exponent);
   Value bits =
-      e.select(e.less(exponent, e.splatInt(2, words)), subnormal, normal);
+      e.select(e.less(exponent, e.integer(2, words)), subnormal, normal);
   return e.bitcast(bits, isa<VectorType>(words) ? Type(e.vec(e.f32)) : e.f32);
 }
 

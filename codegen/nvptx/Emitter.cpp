@@ -6,10 +6,7 @@ using namespace kvc;
 using namespace kvc::nvptx;
 
 Emitter::Emitter(OpBuilder builder, Location loc, const NvptxTarget &target)
-    : b(builder), loc(loc), target(target), i1(b.getI1Type()),
-      i8(b.getI8Type()), i16(b.getI16Type()), i32(b.getI32Type()),
-      i64(b.getI64Type()), f16(b.getF16Type()), bf16(b.getBF16Type()),
-      f32(b.getF32Type()), ptr(LLVM::LLVMPointerType::get(b.getContext())),
+    : BasicEmitter(builder, loc), target(target),
       global(LLVM::LLVMPointerType::get(b.getContext(), 1)),
       shared(LLVM::LLVMPointerType::get(b.getContext(), 3)) {}
 
@@ -17,120 +14,9 @@ Emitter::Emitter(OpBuilder builder, Location loc, const NvptxTarget &target)
 // Arithmetic
 //===----------------------------------------------------------------------===//
 
-Value Emitter::integer(int64_t value, Type type) {
-  return arith::ConstantOp::create(
-      b, loc,
-      IntegerAttr::get(type, APInt(type.getIntOrFloatBitWidth(),
-                                   static_cast<uint64_t>(value),
-                                   /*isSigned=*/false,
-                                   /*implicitTrunc=*/true)));
-}
-Value Emitter::real(double value) {
-  return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
-}
-Value Emitter::add(Value x, Value y) {
-  return arith::AddIOp::create(b, loc, x, y);
-}
-Value Emitter::add(Value x, int64_t y) {
-  return y ? add(x, integer(y, x.getType())) : x;
-}
-Value Emitter::sub(Value x, Value y) {
-  return arith::SubIOp::create(b, loc, x, y);
-}
-Value Emitter::mul(Value x, Value y) {
-  return arith::MulIOp::create(b, loc, x, y);
-}
-Value Emitter::mul(Value x, int64_t y) {
-  return y == 1 ? x : mul(x, integer(y, x.getType()));
-}
-Value Emitter::div(Value x, int64_t y) {
-  return y == 1 ? x
-                : Value(arith::DivUIOp::create(b, loc, x,
-                                               integer(y, x.getType())));
-}
-Value Emitter::rem(Value x, int64_t y) {
-  return arith::RemUIOp::create(b, loc, x, integer(y, x.getType()));
-}
-Value Emitter::min(Value x, Value y) {
-  return arith::MinSIOp::create(b, loc, x, y);
-}
-Value Emitter::max(Value x, Value y) {
-  return arith::MaxSIOp::create(b, loc, x, y);
-}
-Value Emitter::shr(Value x, int64_t bits) {
-  return bits == 0 ? x
-                   : Value(arith::ShRUIOp::create(b, loc, x,
-                                                  integer(bits, x.getType())));
-}
-Value Emitter::shl(Value x, int64_t bits) {
-  return bits == 0 ? x
-                   : Value(arith::ShLIOp::create(b, loc, x,
-                                                 integer(bits, x.getType())));
-}
-Value Emitter::bitAnd(Value x, int64_t mask) {
-  return bitAnd(x, integer(mask, x.getType()));
-}
-Value Emitter::bitAnd(Value x, Value y) {
-  return arith::AndIOp::create(b, loc, x, y);
-}
-Value Emitter::bitOr(Value x, Value y) {
-  return arith::OrIOp::create(b, loc, x, y);
-}
-Value Emitter::bitOr(Value x, int64_t mask) {
-  return bitOr(x, integer(mask, x.getType()));
-}
-Value Emitter::bitXor(Value x, Value y) {
-  return arith::XOrIOp::create(b, loc, x, y);
-}
-Value Emitter::bitXor(Value x, int64_t mask) {
-  return bitXor(x, integer(mask, x.getType()));
-}
-Value Emitter::notI1(Value x) { return bitXor(x, 1); }
-
-static Value compare(Emitter &e, arith::CmpIPredicate predicate, Value x,
-                     Value y) {
-  return arith::CmpIOp::create(e.b, e.loc, predicate, x, y);
-}
-Value Emitter::less(Value x, Value y) {
-  return compare(*this, arith::CmpIPredicate::slt, x, y);
-}
-Value Emitter::less(Value x, int64_t y) {
-  return less(x, integer(y, x.getType()));
-}
-Value Emitter::equal(Value x, Value y) {
-  return compare(*this, arith::CmpIPredicate::eq, x, y);
-}
-Value Emitter::equal(Value x, int64_t y) {
-  return equal(x, integer(y, x.getType()));
-}
-Value Emitter::select(Value condition, Value x, Value y) {
-  return arith::SelectOp::create(b, loc, condition, x, y);
-}
-
-Value Emitter::addf(Value x, Value y) {
-  return arith::AddFOp::create(b, loc, x, y);
-}
-Value Emitter::subf(Value x, Value y) {
-  return arith::SubFOp::create(b, loc, x, y);
-}
-Value Emitter::mulf(Value x, Value y) {
-  return arith::MulFOp::create(b, loc, x, y);
-}
-Value Emitter::divf(Value x, Value y) {
-  return arith::DivFOp::create(b, loc, x, y);
-}
 Value Emitter::maxf(Value x, Value y) {
   return arith::MaxNumFOp::create(b, loc, x, y);
 }
-Value Emitter::negf(Value x) { return arith::NegFOp::create(b, loc, x); }
-Value Emitter::absf(Value x) { return math::AbsFOp::create(b, loc, x); }
-Value Emitter::fma(Value x, Value y, Value z) {
-  return math::FmaOp::create(b, loc, x, y, z);
-}
-Value Emitter::lessf(Value x, Value y) {
-  return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, x, y);
-}
-
 Value Emitter::ex2(Value x) {
   return intrinsic("llvm.nvvm.ex2.approx.ftz.f32", f32, x);
 }
@@ -205,21 +91,6 @@ Value Emitter::activation(ActivationKind kind, Value x) {
 // Conversions
 //===----------------------------------------------------------------------===//
 
-Value Emitter::toFloat(Value x) {
-  return arith::SIToFPOp::create(b, loc, f32, x);
-}
-Value Emitter::sext(Value x, Type type) {
-  return x.getType() == type ? x
-                             : Value(arith::ExtSIOp::create(b, loc, type, x));
-}
-Value Emitter::zext(Value x, Type type) {
-  return x.getType() == type ? x
-                             : Value(arith::ExtUIOp::create(b, loc, type, x));
-}
-Value Emitter::trunc(Value x, Type type) {
-  return x.getType() == type ? x
-                             : Value(arith::TruncIOp::create(b, loc, type, x));
-}
 Value Emitter::bitcast(Value x, Type type) {
   return x.getType() == type ? x
                              : Value(LLVM::BitcastOp::create(b, loc, type, x));
@@ -264,63 +135,4 @@ Value Emitter::narrow(Type element, Value x) {
   if (element.isF32())
     return x;
   return bitcast(trunc(pack(element, x, real(0.0)), i16), element);
-}
-
-//===----------------------------------------------------------------------===//
-// Control
-//===----------------------------------------------------------------------===//
-
-void Emitter::loop(Value low, Value high, Value step,
-                   llvm::function_ref<void(Value)> body) {
-  auto op = scf::ForOp::create(b, loc, low, high, step);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(op.getBody()->getTerminator());
-  body(op.getInductionVar());
-}
-
-void Emitter::loop(Value low, Value high, int64_t step,
-                   llvm::function_ref<void(Value)> body) {
-  loop(low, high, integer(step, low.getType()), body);
-}
-
-Values Emitter::loop(Value low, Value high, Value step, ValueRange inits,
-                     llvm::function_ref<Values(Value, ValueRange)> body) {
-  auto op = scf::ForOp::create(b, loc, low, high, step, inits);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToEnd(op.getBody());
-  Values next = body(op.getInductionVar(), op.getRegionIterArgs());
-  // Without carried values the builder has made the terminator already.
-  if (!inits.empty())
-    scf::YieldOp::create(b, loc, next);
-  return Values(op.getResults());
-}
-
-void Emitter::ifThen(Value condition, llvm::function_ref<void()> body) {
-  auto op = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(op.thenBlock()->getTerminator());
-  body();
-}
-
-void Emitter::ifElse(Value condition, llvm::function_ref<void()> then,
-                     llvm::function_ref<void()> otherwise) {
-  auto op = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(op.thenBlock()->getTerminator());
-  then();
-  b.setInsertionPoint(op.elseBlock()->getTerminator());
-  otherwise();
-}
-
-Values Emitter::ifElse(Value condition, TypeRange types,
-                       llvm::function_ref<Values()> then,
-                       llvm::function_ref<Values()> otherwise) {
-  auto op =
-      scf::IfOp::create(b, loc, types, condition, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToEnd(op.thenBlock());
-  scf::YieldOp::create(b, loc, then());
-  b.setInsertionPointToEnd(op.elseBlock());
-  scf::YieldOp::create(b, loc, otherwise());
-  return Values(op.getResults());
 }

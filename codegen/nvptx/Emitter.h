@@ -9,87 +9,36 @@
 #ifndef KVC_CODEGEN_NVPTX_EMITTER_H
 #define KVC_CODEGEN_NVPTX_EMITTER_H
 
+#include "codegen/BasicEmitter.h"
 #include "codegen/nvptx/NvptxTarget.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Builders.h"
 
 namespace kvc::nvptx {
 
-using mlir::Type;
-using mlir::Value;
-using mlir::ValueRange;
-using Values = llvm::SmallVector<Value>;
-
-class Emitter {
+class Emitter : public BasicEmitter {
 public:
   Emitter(mlir::OpBuilder builder, mlir::Location loc,
           const NvptxTarget &target);
 
-  mlir::OpBuilder b;
-  mlir::Location loc;
   const NvptxTarget &target;
-  const Type i1, i8, i16, i32, i64, f16, bf16, f32;
-  const Type ptr, global, shared; // generic, address spaces 1 and 3
-
-  mlir::VectorType vec(Type element, int64_t n) const {
-    return mlir::VectorType::get({n}, element);
-  }
+  const Type global, shared; // pointers: address spaces 1 and 3
 
   // Constants.
   Value c(int64_t value) { return integer(value, i32); }
   Value c64(int64_t value) { return integer(value, i64); }
-  Value integer(int64_t value, Type type);
-  Value real(double value);
 
-  // Arithmetic on integers of one type, i32 or i64.
-  Value add(Value x, Value y);
-  Value add(Value x, int64_t y);
-  Value sub(Value x, Value y);
-  Value mul(Value x, Value y);
-  Value mul(Value x, int64_t y);
-  Value div(Value x, int64_t y); // unsigned
-  Value rem(Value x, int64_t y); // unsigned
-  Value min(Value x, Value y);   // signed
-  Value max(Value x, Value y);   // signed
-  Value shr(Value x, int64_t bits);
-  Value shl(Value x, int64_t bits);
-  Value bitAnd(Value x, int64_t mask);
-  Value bitAnd(Value x, Value y);
-  Value bitOr(Value x, Value y);
-  Value bitOr(Value x, int64_t mask);
-  Value bitXor(Value x, Value y);
-  Value bitXor(Value x, int64_t mask);
-  Value notI1(Value x);
-
-  // Comparisons, i1.
-  Value less(Value x, Value y); // signed
-  Value less(Value x, int64_t y);
-  Value equal(Value x, Value y);
-  Value equal(Value x, int64_t y);
+  // On i1.
+  Value notI1(Value x) { return bitXor(x, 1); }
   Value both(Value x, Value y) { return bitAnd(x, y); }
-  Value select(Value condition, Value x, Value y);
 
-  // Arithmetic on f32, each rounded to nearest: no fast-math flag anywhere, and
-  // the back end contracts nothing.
-  Value addf(Value x, Value y);
-  Value subf(Value x, Value y);
-  Value mulf(Value x, Value y);
-  Value divf(Value x, Value y); // div.rn: slow and exact
+  // On f32. The back end contracts nothing; divf is div.rn: slow and exact.
   Value maxf(Value x, Value y); // NaN only where both are
-  Value negf(Value x);
-  Value absf(Value x);
-  Value fma(Value x, Value y, Value z); // x * y + z, rounded once
-  Value lessf(Value x, Value y);        // ordered
-  Value ex2(Value x);                   // 2^x, approximate
-  Value lg2(Value x);                   // approximate
-  Value rcp(Value x);                   // approximate
-  Value rsqrt(Value x);                 // approximate
-  Value exp(Value x);                   // by ex2
+  Value ex2(Value x);           // 2^x, approximate
+  Value lg2(Value x);           // approximate
+  Value rcp(Value x);           // approximate
+  Value rsqrt(Value x);         // approximate
+  Value exp(Value x);           // by ex2
   Value silu(Value x);
   Value gelu(Value x);
   Value geluTanh(Value x);
@@ -99,10 +48,6 @@ public:
   Value mapped(mlir::Operation *op, Value x);
 
   // Conversions.
-  Value toFloat(Value x); // signed i32 -> f32
-  Value sext(Value x, Type type);
-  Value zext(Value x, Type type);
-  Value trunc(Value x, Type type);
   Value bitcast(Value x, Type type);
   Value i64Of(Value x);                            // sign-extends an i32
   Value pack(Type element, Value low, Value high); // two f32 -> i32 of bf16/f16
@@ -117,8 +62,6 @@ public:
   // Memory. `bytes` is an i32 or i64 value or a constant.
   Value at(Value pointer, Value bytes);
   Value at(Value pointer, int64_t bytes);
-  Value load(Type type, Value pointer, int align);
-  void store(Value value, Value pointer, int align);
   /// `words` (1, 2 or 4) consecutive i32 in one access of 4 * words bytes.
   Values loadWords(Value pointer, int words);
   void storeWords(ValueRange words, Value pointer);
@@ -173,20 +116,6 @@ public:
   Value permute(Value low, Value high, Value selector);
   /// x * y + z on pairs of bf16, rounded once each.
   Value fmaPair(Value x, Value y, Value z);
-
-  // Control.
-  void loop(Value low, Value high, Value step,
-            llvm::function_ref<void(Value)> body);
-  void loop(Value low, Value high, int64_t step,
-            llvm::function_ref<void(Value)> body);
-  Values loop(Value low, Value high, Value step, ValueRange inits,
-              llvm::function_ref<Values(Value, ValueRange)> body);
-  void ifThen(Value condition, llvm::function_ref<void()> body);
-  void ifElse(Value condition, llvm::function_ref<void()> then,
-              llvm::function_ref<void()> otherwise);
-  Values ifElse(Value condition, mlir::TypeRange types,
-                llvm::function_ref<Values()> then,
-                llvm::function_ref<Values()> otherwise);
 
   Value intrinsic(llvm::StringRef name, Type result, ValueRange operands);
   /// One instruction of text; results of `types`, the constraints after `=`

@@ -76,12 +76,6 @@ Value Emitter::at(Value pointer, int64_t bytes) {
     return pointer;
   return at(pointer, spaceOf(pointer) == 3 ? c(bytes) : c64(bytes));
 }
-Value Emitter::load(Type type, Value pointer, int align) {
-  return LLVM::LoadOp::create(b, loc, type, pointer, align);
-}
-void Emitter::store(Value value, Value pointer, int align) {
-  LLVM::StoreOp::create(b, loc, value, pointer, align);
-}
 Value Emitter::extract(Value vector, int64_t lane) {
   return LLVM::ExtractElementOp::create(b, loc, vector, c(lane));
 }
