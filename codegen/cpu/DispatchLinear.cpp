@@ -1,8 +1,7 @@
 //===- DispatchLinear.cpp - Row kernels and linears -----------------------===//
+#include "codegen/LinearGroups.h"
 #include "codegen/cpu/Dispatch.h"
 #include "dialect/PackedWeights.h"
-
-#include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
 using namespace kvc;
@@ -76,13 +75,6 @@ struct Segment {
   int64_t paddedUnit() const { return layout.panelsPerUnit * layout.lanes; }
 };
 
-/// Segments whose tiles meet in an epilogue op: computed together, unit by
-/// unit.
-struct Group {
-  SmallVector<int> segments;
-  SmallVector<Operation *> epilogue;
-};
-
 class LinearEmitter {
 public:
   LinearEmitter(DispatchContext &context, DispatchOp dispatch, LinearOp linear)
@@ -95,8 +87,8 @@ private:
   LogicalResult collectSegments();
   LogicalResult collectGroups();
   LogicalResult emitPrologue();
-  void emitUnit(Group &group, Value unit, int64_t columns);
-  void emitTile(Group &group, Value unit, int64_t columns, Value firstRow,
+  void emitUnit(LinearGroup &group, Value unit, int64_t columns);
+  void emitTile(LinearGroup &group, Value unit, int64_t columns, Value firstRow,
                 int rows);
   void emitPanels(Segment &segment, Value unit, Value x, Value out,
                   Value outStride, int rows);
@@ -107,7 +99,7 @@ private:
   LinearOp linear;
   RowEmitter rowEmitter;
   SmallVector<Segment> segments;
-  SmallVector<Group> groups;
+  std::vector<LinearGroup> groups;
   SlotAttr input;
   Activations activations = Activations::F32;
   LogicalResult status = success();
@@ -156,57 +148,11 @@ LogicalResult LinearEmitter::collectSegments() {
 }
 
 LogicalResult LinearEmitter::collectGroups() {
-  int count = static_cast<int>(segments.size());
-  SmallVector<int> groupOf(llvm::to_vector(llvm::seq<int>(0, count)));
-  DenseMap<Value, llvm::SmallBitVector> reach;
-  for (auto [index, segment] : llvm::enumerate(segments)) {
-    llvm::SmallBitVector bits(count);
-    bits.set(static_cast<unsigned>(index));
-    reach[segment.result] = bits;
-  }
-  auto reachOf = [&](Value value) {
-    auto it = reach.find(value);
-    return it == reach.end() ? llvm::SmallBitVector(count) : it->second;
-  };
-  SmallVector<Operation *> epilogue;
-  for (Operation *op = linear->getNextNode();
-       !op->hasTrait<OpTrait::IsTerminator>(); op = op->getNextNode()) {
-    llvm::SmallBitVector bits(count);
-    for (Value operand : op->getOperands())
-      bits |= reachOf(operand);
-    for (Value result : op->getResults())
-      reach[result] = bits;
-    if (isa<ReadOp>(op))
-      continue;
-    if (bits.none())
-      return op->emitOpError("stands behind the kernel's linear but does not "
-                             "use its results");
-    epilogue.push_back(op);
-    if (isa<CacheAppendOp>(op))
-      continue;
-    int first = groupOf[bits.find_first()];
-    for (unsigned bit : bits.set_bits())
-      for (int &group : groupOf)
-        if (group == groupOf[bit] && group != first)
-          group = first;
-  }
-  for (int leader = 0; leader < count; ++leader) {
-    Group group;
-    for (int segment = 0; segment < count; ++segment)
-      if (groupOf[segment] == leader)
-        group.segments.push_back(segment);
-    if (group.segments.empty())
-      continue;
-    llvm::SmallBitVector mine(count);
-    for (int segment : group.segments)
-      mine.set(segment);
-    for (Operation *op : epilogue) {
-      llvm::SmallBitVector bits(count);
-      for (Value operand : op->getOperands())
-        bits |= reachOf(operand);
-      if (bits.anyCommon(mine))
-        group.epilogue.push_back(op);
-    }
+  FailureOr<std::vector<LinearGroup>> found = linearGroups(linear);
+  if (failed(found))
+    return failure();
+  groups = std::move(*found);
+  for (const LinearGroup &group : groups) {
     const PackedLayout &first = segments[group.segments[0]].layout;
     for (int segment : group.segments) {
       const PackedLayout &layout = segments[segment].layout;
@@ -216,7 +162,6 @@ LogicalResult LinearEmitter::collectGroups() {
                << first.rows << " rows by " << first.unit << " and "
                << layout.rows << " by " << layout.unit;
     }
-    groups.push_back(std::move(group));
   }
   return success();
 }
@@ -294,7 +239,7 @@ void LinearEmitter::emitPanels(Segment &segment, Value unit, Value x, Value out,
   }
 }
 
-void LinearEmitter::emitTile(Group &group, Value unit, int64_t columns,
+void LinearEmitter::emitTile(LinearGroup &group, Value unit, int64_t columns,
                              Value firstRow, int rows) {
   Value firstColumn = e.mul(unit, segments[group.segments[0]].layout.unit);
   Value x = context.slotRow(input, firstRow);
@@ -348,7 +293,7 @@ void LinearEmitter::emitTile(Group &group, Value unit, int64_t columns,
   });
 }
 
-void LinearEmitter::emitUnit(Group &group, Value unit, int64_t columns) {
+void LinearEmitter::emitUnit(LinearGroup &group, Value unit, int64_t columns) {
   Value rows = context.extent(linear.getInput().getType());
   forTiles(e, rows, e.target.rowTiles(), [&](Value first, int size) {
     emitTile(group, unit, columns, first, size);
@@ -360,11 +305,11 @@ LogicalResult LinearEmitter::emit() {
       failed(emitPrologue()))
     return failure();
   int64_t total = 0;
-  for (Group &group : groups)
+  for (LinearGroup &group : groups)
     total += segments[group.segments[0]].layout.units;
   auto [low, high] = context.share(e.c(total));
   int64_t first = 0;
-  for (Group &group : groups) {
+  for (LinearGroup &group : groups) {
     const PackedLayout &layout = segments[group.segments[0]].layout;
     int64_t whole = layout.rows / layout.unit;
     // This group's units are first .. first + units - 1 of the dispatch's.

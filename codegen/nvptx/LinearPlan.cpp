@@ -1,8 +1,6 @@
 //===- LinearPlan.cpp - What a linear's kernels compute -------------------===//
 #include "codegen/nvptx/LinearPlan.h"
 
-#include "llvm/ADT/SmallBitVector.h"
-
 using namespace mlir;
 using namespace kvc;
 using namespace kvc::nvptx;
@@ -43,67 +41,21 @@ LogicalResult LinearPlan::collectSegments() {
 }
 
 LogicalResult LinearPlan::collectGroups() {
-  int count = static_cast<int>(segments.size());
-  SmallVector<int> groupOf(llvm::to_vector(llvm::seq<int>(0, count)));
-  DenseMap<Value, llvm::SmallBitVector> reach;
-  for (auto [index, segment] : llvm::enumerate(segments)) {
-    llvm::SmallBitVector bits(count);
-    bits.set(static_cast<unsigned>(index));
-    reach[segment.result] = bits;
-  }
-  auto reachOf = [&](Operation *op) {
-    llvm::SmallBitVector bits(count);
-    for (Value operand : op->getOperands())
-      if (auto it = reach.find(operand); it != reach.end())
-        bits |= it->second;
-    return bits;
-  };
-  SmallVector<Operation *> epilogue;
-  for (Operation *op = linear->getNextNode();
-       !op->hasTrait<OpTrait::IsTerminator>(); op = op->getNextNode()) {
-    if (isa<ReadOp>(op))
-      continue;
-    llvm::SmallBitVector bits = reachOf(op);
-    for (Value result : op->getResults())
-      reach[result] = bits;
-    if (bits.none())
-      return op->emitOpError("stands behind the kernel's linear but does not "
-                             "use its results");
-    epilogue.push_back(op);
-    // Keys and values are stored apart: they need not meet.
-    if (isa<CacheAppendOp>(op))
-      continue;
-    int first = groupOf[bits.find_first()];
-    for (unsigned bit : bits.set_bits()) {
-      int other = groupOf[bit];
-      std::replace(groupOf.begin(), groupOf.end(), other, first);
-    }
-  }
-  for (int leader = 0; leader < count; ++leader) {
-    LinearGroup group;
-    llvm::SmallBitVector mine(count);
-    for (int segment = 0; segment < count; ++segment)
-      if (groupOf[segment] == leader) {
-        group.segments.push_back(segment);
-        mine.set(segment);
-      }
-    if (group.segments.empty())
-      continue;
-    for (Operation *op : epilogue)
-      if (reachOf(op).anyCommon(mine))
-        group.epilogue.push_back(op);
-    TilesAttr first =
-        segments[group.segments[0]].weight.getWeightType().getTiles();
-    int64_t rows = segments[group.segments[0]].weight.getWeightType().getRows();
+  FailureOr<std::vector<LinearGroup>> found = linearGroups(linear);
+  if (failed(found))
+    return failure();
+  groups = std::move(*found);
+  for (const LinearGroup &group : groups) {
+    WeightType first = segments[group.segments[0]].weight.getWeightType();
     for (int segment : group.segments) {
       WeightType type = segments[segment].weight.getWeightType();
-      if (type.getTiles() != first || type.getRows() != rows)
+      if (type.getTiles() != first.getTiles() ||
+          type.getRows() != first.getRows())
         return linear.emitOpError("has segments that meet in the epilogue but "
                                   "differ in rows or tiles: ")
-               << rows << " in " << first << " and " << type.getRows() << " in "
-               << type.getTiles();
+               << first.getRows() << " in " << first.getTiles() << " and "
+               << type.getRows() << " in " << type.getTiles();
     }
-    groups.push_back(std::move(group));
   }
   return success();
 }

@@ -2,6 +2,7 @@
 #ifndef KVC_CODEGEN_NVPTX_LINEARPLAN_H
 #define KVC_CODEGEN_NVPTX_LINEARPLAN_H
 
+#include "codegen/LinearGroups.h"
 #include "codegen/formats/Tiles.h"
 #include "codegen/nvptx/ProgramContext.h"
 
@@ -12,13 +13,6 @@ struct LinearSegment {
   Value result;
   WeightOp weight;
   mlir::FlatSymbolRefAttr bias; // null without
-};
-
-/// Segments whose values meet in an epilogue op: their tiles are computed
-/// together.
-struct LinearGroup {
-  llvm::SmallVector<int> segments;
-  llvm::SmallVector<mlir::Operation *> epilogue;
 };
 
 /// Layers that store every weight of the linear in the same formats: they share
