@@ -107,8 +107,9 @@ static void setAttributes(llvm::Module &module, TargetAttr target,
   }
 }
 
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
-                     const CodeOptions &options) {
+void kvc::optimizeModule(
+    llvm::Module &module, llvm::TargetMachine &machine, bool unrollLoops,
+    llvm::function_ref<void(llvm::ModulePassManager &)> last) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
@@ -117,18 +118,12 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = false;
   tuning.SLPVectorization = false;
+  tuning.LoopUnrolling = unrollLoops;
   llvm::PassBuilder builder(&machine, tuning);
-  builder.registerOptimizerLastEPCallback([&](llvm::ModulePassManager &manager,
-                                              llvm::OptimizationLevel,
-                                              llvm::ThinOrFullLTOPhase) {
-    if (options.sanitizer == Sanitizer::Address)
-      manager.addPass(llvm::AddressSanitizerPass({}));
-    if (options.sanitizer == Sanitizer::Thread) {
-      manager.addPass(llvm::ModuleThreadSanitizerPass());
-      manager.addPass(
-          llvm::createModuleToFunctionPassAdaptor(llvm::ThreadSanitizerPass()));
-    }
-  });
+  if (last)
+    builder.registerOptimizerLastEPCallback(
+        [&](llvm::ModulePassManager &manager, llvm::OptimizationLevel,
+            llvm::ThinOrFullLTOPhase) { last(manager); });
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(components);
   builder.registerFunctionAnalyses(functions);
@@ -138,12 +133,23 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
       .run(module, modules);
 }
 
+static void addSanitizers(llvm::ModulePassManager &manager,
+                          Sanitizer sanitizer) {
+  if (sanitizer == Sanitizer::Address)
+    manager.addPass(llvm::AddressSanitizerPass({}));
+  if (sanitizer == Sanitizer::Thread) {
+    manager.addPass(llvm::ModuleThreadSanitizerPass());
+    manager.addPass(
+        llvm::createModuleToFunctionPassAdaptor(llvm::ThreadSanitizerPass()));
+  }
+}
+
 bool kvc::runsOnGpu(ModelOp model) {
   TargetAttr target = model.getTargetAttr();
   return target && target.getArch() == "cuda";
 }
 
-static Error verifyCode(llvm::Module &code) {
+Error kvc::verifyCode(llvm::Module &code) {
   std::string invalid;
   llvm::raw_string_ostream invalidStream(invalid);
   if (!llvm::verifyModule(code, &invalidStream))
@@ -195,7 +201,10 @@ Error ProgramCode::createForCpu(ModuleOp module, ModelOp model,
   if (Error failure = verifyCode(*code))
     return failure;
   if (options.optimize)
-    optimize(*code, *machine, options);
+    optimizeModule(*code, *machine, /*unrollLoops=*/true,
+                   [&](llvm::ModulePassManager &manager) {
+                     addSanitizers(manager, options.sanitizer);
+                   });
   return Error::success();
 }
 

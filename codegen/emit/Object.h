@@ -7,6 +7,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/PassManager.h"
 #include "llvm/Target/TargetMachine.h"
 
 #include <memory>
@@ -43,6 +44,15 @@ llvm::Expected<ModelOp> findScheduledModel(mlir::ModuleOp module);
 /// Runs `build`'s passes over the module; diagnostics become the error's line.
 llvm::Error runPasses(mlir::ModuleOp module,
                       llvm::function_ref<void(mlir::OpPassManager &)> build);
+
+/// Refuses LLVM IR that does not verify, with the verifier's first line.
+llvm::Error verifyCode(llvm::Module &code);
+
+/// LLVM's optimisations as all of kvc's code gets them. `last` may add passes
+/// behind them.
+void optimizeModule(
+    llvm::Module &module, llvm::TargetMachine &machine, bool unrollLoops,
+    llvm::function_ref<void(llvm::ModulePassManager &)> last = {});
 
 /// The code of a model's program, for the model's target.
 class ProgramCode {

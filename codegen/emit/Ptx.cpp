@@ -6,9 +6,7 @@
 
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/LegacyPassManager.h"
-#include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
@@ -17,7 +15,6 @@ using namespace mlir;
 using namespace kvc;
 using llvm::Error;
 using llvm::Expected;
-using llvm::StringRef;
 using llvm::Twine;
 
 static Error ptxError(const Twine &message) {
@@ -54,26 +51,6 @@ createMachine(const nvptx::NvptxTarget &target, int ptxVersion) {
   return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
       triple, target.chip, "+ptx" + std::to_string(ptxVersion), options,
       llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
-}
-
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  // Emitters write the widths and the unrolling that they want.
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = false;
-  tuning.SLPVectorization = false;
-  tuning.LoopUnrolling = false;
-  llvm::PassBuilder builder(&machine, tuning);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
-      .run(module, modules);
 }
 
 namespace {
@@ -136,14 +113,11 @@ Expected<DeviceModule> DeviceModule::create(ModuleOp module,
   llvm::Module &code = *result.code;
   code.setDataLayout(result.machine->createDataLayout());
   code.setTargetTriple(result.machine->getTargetTriple());
-  std::string invalid;
-  llvm::raw_string_ostream invalidStream(invalid);
-  if (llvm::verifyModule(code, &invalidStream))
-    return ptxError("the LLVM IR is not valid: " +
-                    StringRef(invalid).take_until(
-                        [](char character) { return character == '\n'; }));
+  if (Error failure = verifyCode(code))
+    return std::move(failure);
+  // Emitters unroll where they want it.
   if (options.optimize)
-    optimize(code, *result.machine);
+    optimizeModule(code, *result.machine, /*unrollLoops=*/false);
   return result;
 }
 
