@@ -4,6 +4,8 @@
 #define KVC_RUNTIME_CHECKED_H
 
 #include <cstdint>
+#include <initializer_list>
+#include <string>
 
 namespace kvc {
 
@@ -36,6 +38,28 @@ private:
 /// The smallest multiple of `unit` that holds `count`, counted in units.
 inline int64_t divideUp(int64_t count, int64_t unit) {
   return count / unit + (count % unit != 0);
+}
+
+/// A number of a program, and the range that it must be in.
+struct NamedRange {
+  const char *Name;
+  int64_t Value, Least, Most;
+};
+
+/// Whether all are in their ranges; else `error` is "WHAT NAME is VALUE, it
+/// must be LEAST to MOST" of the first that is not.
+inline bool checkRanges(const std::string &what,
+                        std::initializer_list<NamedRange> ranges,
+                        std::string &error) {
+  for (const NamedRange &range : ranges) {
+    if (range.Value >= range.Least && range.Value <= range.Most)
+      continue;
+    error = what + " " + range.Name + " is " + std::to_string(range.Value) +
+            ", it must be " + std::to_string(range.Least) + " to " +
+            std::to_string(range.Most);
+    return false;
+  }
+  return true;
 }
 
 } // namespace kvc

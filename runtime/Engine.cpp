@@ -37,29 +37,20 @@ bool checkProgram(const KvcProgramInfo &program, std::string &error) {
   }
   constexpr int64_t most32 = std::numeric_limits<int32_t>::max();
   constexpr int64_t most64 = std::numeric_limits<int64_t>::max();
-  struct Range {
-    const char *Name;
-    int64_t Value, Least, Most;
-  };
-  for (const Range &range :
-       {Range{"weights_bytes", program.weights_bytes, 0, most64},
-        Range{"page_bytes", program.page_bytes, 0, most64},
-        Range{"page_tokens", program.page_tokens, 1, most32},
-        Range{"rows_bytes", program.rows_bytes, 0, most64},
-        Range{"outputs_bytes", program.outputs_bytes, 0, most64},
-        Range{"worker_bytes", program.worker_bytes, 0, most64},
-        Range{"attention_rows", program.attention_rows, 1, most32},
-        Range{"vocab", program.vocab, 1, most32},
-        Range{"max_context", program.max_context, 1, most32},
-        Range{"random_ranges", program.random_ranges, 0, most32},
-        Range{"rope_tables", program.rope_tables, 0, 1024}}) {
-    if (range.Value >= range.Least && range.Value <= range.Most)
-      continue;
-    error = std::string("the program's ") + range.Name + " is " +
-            std::to_string(range.Value) + ", it must be " +
-            std::to_string(range.Least) + " to " + std::to_string(range.Most);
+  if (!checkRanges("the program's",
+                   {{"weights_bytes", program.weights_bytes, 0, most64},
+                    {"page_bytes", program.page_bytes, 0, most64},
+                    {"page_tokens", program.page_tokens, 1, most32},
+                    {"rows_bytes", program.rows_bytes, 0, most64},
+                    {"outputs_bytes", program.outputs_bytes, 0, most64},
+                    {"worker_bytes", program.worker_bytes, 0, most64},
+                    {"attention_rows", program.attention_rows, 1, most32},
+                    {"vocab", program.vocab, 1, most32},
+                    {"max_context", program.max_context, 1, most32},
+                    {"random_ranges", program.random_ranges, 0, most32},
+                    {"rope_tables", program.rope_tables, 0, 1024}},
+                   error))
     return false;
-  }
   int64_t floats = 0;
   for (int64_t i = 0; i != program.rope_tables; ++i) {
     int64_t pairs = program.rope_table[i].pairs;

@@ -1,7 +1,7 @@
 #include "runtime/Profile.h"
+#include "runtime/Format.h"
 
 #include <algorithm>
-#include <cstdarg>
 #include <cstdio>
 
 namespace kvc {
@@ -18,14 +18,11 @@ void PhaseProfile::count(const KvcBatch &batch) {
     RowPositions += batch.positions[i] + 1;
 }
 
-__attribute__((format(printf, 2, 3))) static void
-append(std::string &text, const char *format, ...) {
-  char line[256];
-  va_list arguments;
-  va_start(arguments, format);
-  int length = vsnprintf(line, sizeof(line), format, arguments);
-  va_end(arguments);
-  text.append(line, size_t(std::clamp(length, 0, int(sizeof(line)) - 1)));
+double planBytes(const PlanKernel &kernel, const PhaseProfile &steps) {
+  return double(kernel.BytesFixed) * double(steps.Steps) +
+         double(kernel.BytesPerRow) * double(steps.Rows) +
+         double(kernel.BytesPerOutput) * double(steps.Outputs) +
+         double(kernel.BytesPerPosition) * double(steps.TilePositions);
 }
 
 static void appendRow(std::string &text, const char *name, int64_t calls,
@@ -35,22 +32,24 @@ static void appendRow(std::string &text, const char *name, int64_t calls,
   double share = phaseNanoseconds == 0
                      ? 0
                      : 100.0 * double(nanoseconds) / double(phaseNanoseconds);
-  append(text, "  %-34.34s %9lld %11.3f %6.1f", name, (long long)calls,
-         seconds * 1e3, share);
+  text += formatText("  %-34.34s %9lld %11.3f %6.1f", name, (long long)calls,
+                     seconds * 1e3, share);
   if (seconds > 0 && (bytes > 0 || flops > 0))
-    append(text, " %10.1f %9.2f %10.1f %9.2f\n", bytes * 1e-6,
-           bytes / seconds * 1e-9, flops * 1e-6, flops / seconds * 1e-9);
+    text += formatText(" %10.1f %9.2f %10.1f %9.2f\n", bytes * 1e-6,
+                       bytes / seconds * 1e-9, flops * 1e-6,
+                       flops / seconds * 1e-9);
   else
-    append(text, " %10s %9s %10s %9s\n", "-", "-", "-", "-");
+    text += formatText(" %10s %9s %10s %9s\n", "-", "-", "-", "-");
 }
 
 static void appendPhase(std::string &text, const Plan &plan, Phase phase,
                         const PhaseProfile &profile) {
-  append(text, "%s: %lld steps, %lld rows, %lld outputs, %.3f ms\n",
-         phaseName(phase), (long long)profile.Steps, (long long)profile.Rows,
-         (long long)profile.Outputs, double(profile.Nanoseconds) * 1e-6);
-  append(text, "  %-34s %9s %11s %6s %10s %9s %10s %9s\n", "kernel", "calls",
-         "ms", "%", "plan MB", "GB/s", "MFLOP", "GFLOP/s");
+  text += formatText("%s: %lld steps, %lld rows, %lld outputs, %.3f ms\n",
+                     phaseName(phase), (long long)profile.Steps,
+                     (long long)profile.Rows, (long long)profile.Outputs,
+                     double(profile.Nanoseconds) * 1e-6);
+  text += formatText("  %-34s %9s %11s %6s %10s %9s %10s %9s\n", "kernel",
+                     "calls", "ms", "%", "plan MB", "GB/s", "MFLOP", "GFLOP/s");
   int64_t charged = 0;
   double allBytes = 0;
   double allFlops = 0;
@@ -60,16 +59,10 @@ static void appendPhase(std::string &text, const Plan &plan, Phase phase,
     KernelTime time;
     if (size_t(kernel.Id) < profile.Kernels.size())
       time = profile.Kernels[size_t(kernel.Id)];
-    double rows = double(profile.Rows);
-    double outputs = double(profile.Outputs);
-    double bytes =
-        double(kernel.BytesFixed) * double(profile.Steps) +
-        double(kernel.BytesPerRow) * rows +
-        double(kernel.BytesPerOutput) * outputs +
-        double(kernel.BytesPerPosition) * double(profile.TilePositions);
+    double bytes = planBytes(kernel, profile);
     double flops =
-        double(kernel.FlopsPerRow) * rows +
-        double(kernel.FlopsPerOutput) * outputs +
+        double(kernel.FlopsPerRow) * double(profile.Rows) +
+        double(kernel.FlopsPerOutput) * double(profile.Outputs) +
         double(kernel.FlopsPerPosition) * double(profile.RowPositions);
     appendRow(text, kernel.Name.c_str(), time.Calls, time.Nanoseconds,
               profile.Nanoseconds, bytes, flops);

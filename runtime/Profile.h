@@ -32,6 +32,9 @@ struct Profile {
   }
 };
 
+/// Bytes that a kernel of the plan moves in a phase's steps.
+double planBytes(const PlanKernel &kernel, const PhaseProfile &steps);
+
 /// The table --profile prints: measured time beside the plan's bytes and FLOPs.
 std::string formatProfile(const Plan &plan, const Profile &profile);
 

@@ -1,10 +1,9 @@
 #include "runtime/Report.h"
-
 #include "runtime/Checked.h"
 #include "runtime/Cpu.h"
+#include "runtime/Format.h"
 
 #include <algorithm>
-#include <cstdarg>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -77,17 +76,6 @@ std::string formatJson(const Request &request, const Completion &completion,
   return object.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-__attribute__((format(printf, 1, 2))) static std::string
-format(const char *pattern, ...) {
-  char line[512];
-  va_list arguments;
-  va_start(arguments, pattern);
-  int length = vsnprintf(line, sizeof(line), pattern, arguments);
-  va_end(arguments);
-  return std::string(line,
-                     size_t(std::clamp(length, 0, int(sizeof(line)) - 1)));
-}
-
 std::string formatFigures(const std::vector<Request> &requests,
                           const std::vector<Completion> &completions,
                           const RunFacts &facts) {
@@ -109,24 +97,24 @@ std::string formatFigures(const std::vector<Request> &requests,
   }
   std::string rates;
   if (requests.size() == 1)
-    rates = format(
+    rates = formatText(
         "%s; time to first token %.1f ms, prefill %.1f tok/s, decode %.1f "
         "tok/s",
         finishName(completions[0].Finish), double(firstToken) * 1e-6,
         perSecond(prompt, completions[0].PrefillNanoseconds),
         perSecond(generated - 1, completions[0].DecodeNanoseconds));
   else
-    rates = format("%zu sequences; time to first token %.1f ms, %.1f tok/s in "
-                   "all",
-                   requests.size(), double(firstToken) * 1e-6,
-                   perSecond(generated, end));
-  return format("%lld prompt tokens, %lld generated, ", (long long)prompt,
-                (long long)generated) +
+    rates = formatText(
+        "%zu sequences; time to first token %.1f ms, %.1f tok/s in "
+        "all",
+        requests.size(), double(firstToken) * 1e-6, perSecond(generated, end));
+  return formatText("%lld prompt tokens, %lld generated, ", (long long)prompt,
+                    (long long)generated) +
          rates +
-         format("; %lld KV bytes, load %.1f ms, %d threads, %lld bytes of "
-                "memory at most",
-                (long long)kvBytes, facts.LoadMilliseconds, facts.Threads,
-                (long long)peakResidentBytes());
+         formatText("; %lld KV bytes, load %.1f ms, %d threads, %lld bytes of "
+                    "memory at most",
+                    (long long)kvBytes, facts.LoadMilliseconds, facts.Threads,
+                    (long long)peakResidentBytes());
 }
 
 static int64_t kernelCount(const KvcDeviceCode &code) {
@@ -147,7 +135,7 @@ std::string formatInfo(const KvcProgramInfo &program, const Plan &plan,
                        const std::string &payloadPath, int64_t tokens) {
   std::string text;
   auto line = [&text](const char *name, const std::string &value) {
-    text += format("%-14s", name) + value + "\n";
+    text += formatText("%-14s", name) + value + "\n";
   };
   auto number = [](int64_t value) { return std::to_string(value); };
   int64_t pages = divideUp(program.max_context, program.page_tokens);

@@ -41,31 +41,21 @@ int64_t GpuExtents::value(int32_t extent) const {
 
 static bool checkLaunch(const KvcLaunch &launch, const std::string &where,
                         std::string &error) {
-  struct Range {
-    const char *Name;
-    int64_t Value, Least, Most;
-  };
   constexpr int64_t most = std::numeric_limits<int32_t>::max();
-  for (const Range &range :
-       {Range{"id", launch.id, 0, most}, Range{"layer", launch.layer, 0, most},
-        Range{"threads", launch.threads, 1, 1024},
-        Range{"shared_bytes", launch.shared_bytes, 0, most},
-        Range{"extent[0]", launch.extent[0], KVC_FIXED, KVC_POSITIONS},
-        Range{"extent[1]", launch.extent[1], KVC_FIXED, KVC_POSITIONS},
-        Range{"extent[2]", launch.extent[2], KVC_FIXED, KVC_POSITIONS},
-        Range{"per[0]", launch.per[0], 1, most},
-        Range{"per[1]", launch.per[1], 1, 65535},
-        Range{"per[2]", launch.per[2], 1, 65535},
-        Range{"blocks_per_sm", launch.blocks_per_sm, 0, 64},
-        Range{"when", launch.when, KVC_FIXED, KVC_POSITIONS}}) {
-    if (range.Value >= range.Least && range.Value <= range.Most)
-      continue;
-    error = where + ": " + range.Name + " is " + std::to_string(range.Value) +
-            ", it must be " + std::to_string(range.Least) + " to " +
-            std::to_string(range.Most);
-    return false;
-  }
-  return true;
+  return checkRanges(where + ":",
+                     {{"id", launch.id, 0, most},
+                      {"layer", launch.layer, 0, most},
+                      {"threads", launch.threads, 1, 1024},
+                      {"shared_bytes", launch.shared_bytes, 0, most},
+                      {"extent[0]", launch.extent[0], KVC_FIXED, KVC_POSITIONS},
+                      {"extent[1]", launch.extent[1], KVC_FIXED, KVC_POSITIONS},
+                      {"extent[2]", launch.extent[2], KVC_FIXED, KVC_POSITIONS},
+                      {"per[0]", launch.per[0], 1, most},
+                      {"per[1]", launch.per[1], 1, 65535},
+                      {"per[2]", launch.per[2], 1, 65535},
+                      {"blocks_per_sm", launch.blocks_per_sm, 0, 64},
+                      {"when", launch.when, KVC_FIXED, KVC_POSITIONS}},
+                     error);
 }
 
 bool checkLaunches(const KvcDeviceCode &code, std::string &error) {
@@ -94,25 +84,16 @@ bool checkLaunches(const KvcDeviceCode &code, std::string &error) {
         return false;
     }
   }
-  struct Range {
-    const char *Name;
-    int64_t Value, Least, Most;
-  };
   constexpr int64_t most = std::numeric_limits<int32_t>::max();
-  for (const Range &range :
-       {Range{"ptx_bytes", code.ptx_bytes, 1, most},
-        Range{"cubin_bytes", code.cubin_bytes, 0, most},
-        Range{"stage_bytes", code.stage_bytes, 0, most},
-        Range{"partial_bytes", code.partial_bytes, 0, most},
-        Range{"split", code.split, 1, most},
-        Range{"counters_per_row", code.counters_per_row, 0, most}}) {
-    if (range.Value >= range.Least && range.Value <= range.Most)
-      continue;
-    error = std::string("the program's device code: ") + range.Name + " is " +
-            std::to_string(range.Value) + ", it must be " +
-            std::to_string(range.Least) + " to " + std::to_string(range.Most);
+  if (!checkRanges("the program's device code:",
+                   {{"ptx_bytes", code.ptx_bytes, 1, most},
+                    {"cubin_bytes", code.cubin_bytes, 0, most},
+                    {"stage_bytes", code.stage_bytes, 0, most},
+                    {"partial_bytes", code.partial_bytes, 0, most},
+                    {"split", code.split, 1, most},
+                    {"counters_per_row", code.counters_per_row, 0, most}},
+                   error))
     return false;
-  }
   if (code.ptx && code.chip && (code.cubin || code.cubin_bytes == 0))
     return true;
   error = "the program's device code has no text, chip or machine code";

@@ -3,9 +3,9 @@
 // activation) is in there once for each; "once" counts what a launch touches
 // once, as if a cache kept the rest. Weights and KV are read once by both,
 // and are compared by their allocation.
+#include "runtime/Format.h"
 #include "runtime/gpu/SimBackend.h"
 
-#include <cstdarg>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -22,13 +22,6 @@ static uint64_t movedBytes(const sim::Meter &meter) {
 /// What of it a cache that keeps everything for a launch would not serve.
 static uint64_t distinctBytes(const sim::Meter &meter) {
   return (meter.DistinctLoadSectors + meter.DistinctStoreSectors) * 32;
-}
-
-static double planBytes(const PlanKernel &kernel, const PhaseProfile &steps) {
-  return double(kernel.BytesFixed) * double(steps.Steps) +
-         double(kernel.BytesPerRow) * double(steps.Rows) +
-         double(kernel.BytesPerOutput) * double(steps.Outputs) +
-         double(kernel.BytesPerPosition) * double(steps.TilePositions);
 }
 
 /// The names of the kernels that do a plan's kernel's work.
@@ -142,23 +135,12 @@ std::string simMeterJson(const GpuMeterInput &input,
       .dump();
 }
 
-__attribute__((format(printf, 2, 3))) static void
-append(std::string &text, const char *format, ...) {
-  char line[256];
-  va_list arguments;
-  va_start(arguments, format);
-  int length = vsnprintf(line, sizeof(line), format, arguments);
-  va_end(arguments);
-  text.append(line, size_t(std::min(std::max(length, 0), 255)));
-}
-
 static void appendRow(std::string &text, const char *name,
                       const sim::Meter &meter, double plan) {
   char planned[32] = "-";
   if (plan >= 0)
     snprintf(planned, sizeof(planned), "%.3f", plan * 1e-6);
-  append(
-      text,
+  text += formatText(
       "  %-34.34s %8llu %12llu %9.3f %9.3f %9.3f %9s %6.1f %9llu %9llu %8.2f\n",
       name, (unsigned long long)meter.Launches,
       (unsigned long long)meter.WarpInstructions,
@@ -172,9 +154,10 @@ static void appendRow(std::string &text, const char *name,
 std::string simMeterTable(const GpuMeterInput &input,
                           const std::map<std::string, sim::Meter> &meters) {
   std::string text;
-  append(text, "  %-34s %8s %12s %9s %9s %9s %9s %6s %9s %9s %8s\n", "kernel",
-         "launches", "warp instr", "moved MB", "asked MB", "once MB", "plan MB",
-         "128 %", "mma", "conflicts", "Minstr/s");
+  text +=
+      formatText("  %-34s %8s %12s %9s %9s %9s %9s %6s %9s %9s %8s\n", "kernel",
+                 "launches", "warp instr", "moved MB", "asked MB", "once MB",
+                 "plan MB", "128 %", "mma", "conflicts", "Minstr/s");
   std::set<std::string> listed;
   sim::Meter all;
   for (const PlanKernel &kernel : input.Schedule.Kernels) {
