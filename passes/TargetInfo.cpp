@@ -115,8 +115,9 @@ struct Chip {
 
 } // namespace
 
-// bf16 mma and cp.async came with 7.0, programmatic launches with 7.8.
-static constexpr Chip Chips[] = {{"sm_80", 70, 80},
+// bf16 mma and cp.async came with 7.0, loads that bypass L1 with 7.4,
+// programmatic launches with 7.8.
+static constexpr Chip Chips[] = {{"sm_80", 74, 80},
                                  {"sm_89", 78, 80},
                                  {"sm_90", 78, 80},
                                  {"sm_90a", 80, 80},

@@ -22,7 +22,7 @@ struct CodeOptions {
   /// Whether LLVM's optimisations run. Programs are always optimised.
   bool optimize = true;
   /// For GPUs: the chip where it is not the target's own, the PTX ISA version
-  /// times ten (0: the oldest that serves), and the assembler whose machine
+  /// times ten (0: that of the target), and the assembler whose machine
   /// code comes along (empty: none).
   std::string chip;
   int ptxVersion = 0;

@@ -3,6 +3,7 @@
 #include "codegen/emit/Object.h"
 #include "codegen/nvptx/NvptxTarget.h"
 #include "codegen/nvptx/Passes.h"
+#include "passes/TargetInfo.h"
 
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -15,14 +16,32 @@ using namespace mlir;
 using namespace kvc;
 using llvm::Error;
 using llvm::Expected;
+using llvm::StringRef;
 using llvm::Twine;
 
 static Error ptxError(const Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
 }
 
+/// The model's target, or what `options` asks for instead.
+static Expected<TargetAttr> deviceTarget(TargetAttr own,
+                                         const PtxOptions &options) {
+  std::string error;
+  if (failed(nvptx::NvptxTarget::get(own, error)))
+    return ptxError(error);
+  StringRef chip = options.chip.empty() ? own.getCpu() : options.chip;
+  if (chip == own.getCpu() && options.ptxVersion == 0)
+    return own;
+  TargetAttr other = resolveTarget(
+      own.getContext(),
+      {own.getArch(), chip, /*vectorWidth=*/0, options.ptxVersion}, error);
+  if (!other)
+    return ptxError(error);
+  return other;
+}
+
 static Expected<std::unique_ptr<llvm::TargetMachine>>
-createMachine(const nvptx::NvptxTarget &target, int ptxVersion) {
+createMachine(TargetAttr target) {
   LLVMInitializeNVPTXTargetInfo();
   LLVMInitializeNVPTXTarget();
   LLVMInitializeNVPTXTargetMC();
@@ -38,19 +57,12 @@ createMachine(const nvptx::NvptxTarget &target, int ptxVersion) {
   const llvm::Target *found = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!found)
     return ptxError(error);
-  // The driver must know the version: as old as the chip allows.
-  int oldest = target.sm >= 100 ? 86 : 80;
-  if (ptxVersion == 0)
-    ptxVersion = oldest;
-  if (ptxVersion < oldest || ptxVersion > 88)
-    return ptxError("--ptx-version for " + target.chip + " is " +
-                    Twine(oldest) + " .. 88, found " + Twine(ptxVersion));
   llvm::TargetOptions options;
   // Only a written fma is fused: every mul and add carries .rn.
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
-      triple, target.chip, "+ptx" + std::to_string(ptxVersion), options,
-      llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+      triple, target.getCpu(), target.getFeatures(), options, llvm::Reloc::PIC_,
+      std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
 namespace {
@@ -73,25 +85,22 @@ Expected<DeviceModule> DeviceModule::create(ModuleOp module,
   if (!model)
     return model.takeError();
   DeviceModule result;
+  Expected<TargetAttr> attr = deviceTarget(model->getTargetAttr(), options);
+  if (!attr)
+    return attr.takeError();
   std::string error;
-  TargetAttr attr = model->getTargetAttr();
-  FailureOr<nvptx::NvptxTarget> target =
-      options.chip.empty() || !attr || attr.getArch() != "cuda"
-          ? nvptx::NvptxTarget::get(attr, error)
-          : nvptx::NvptxTarget::get(options.chip, error);
+  FailureOr<nvptx::NvptxTarget> target = nvptx::NvptxTarget::get(*attr, error);
   if (failed(target))
     return ptxError(error);
   result.target = *target;
-  auto machine = createMachine(*target, options.ptxVersion);
+  auto machine = createMachine(*attr);
   if (!machine)
     return machine.takeError();
   result.machine = std::move(*machine);
 
   OwningOpRef<ModuleOp> lowered = module.clone();
   for (ModelOp copy : lowered->getOps<ModelOp>())
-    copy.setTargetAttr(TargetAttr::get(copy.getContext(), "cuda", target->chip,
-                                       attr.getFeatures(),
-                                       attr.getVectorWidth()));
+    copy.setTargetAttr(*attr);
   if (Error failure = runPasses(*lowered, [](OpPassManager &manager) {
         manager.addPass(nvptx::createConvertToNvvm());
         nvptx::buildLowerToLLVMPipeline(manager);

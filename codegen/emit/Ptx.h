@@ -14,7 +14,7 @@ namespace kvc {
 struct PtxOptions {
   /// The chip, where it is not the target's own ("sm_90").
   std::string chip;
-  /// The PTX ISA version times ten; 0 chooses the oldest that serves the chip.
+  /// The PTX ISA version times ten, where it is not the target's own; 0: that.
   int ptxVersion = 0;
   /// Whether LLVM's optimisations run. Programs are always optimised.
   bool optimize = true;

@@ -11,7 +11,7 @@
 // RUN: not kvc-opt %s --kvc-set-target="kv-type=q8" 2>&1 | FileCheck %s --check-prefix=KV
 // RUN: not kvc-opt %s --kvc-set-target="activations=int4" 2>&1 | FileCheck %s --check-prefix=ACT
 // RUN: kvc-opt %s --kvc-set-target="target=cuda" | FileCheck %s --check-prefix=CUDA
-// RUN: kvc-opt %s --kvc-set-target="target=cuda target-cpu=sm_80 kv-type=bf16 activations=bf16 ptx-version=70" | FileCheck %s --check-prefix=SM80
+// RUN: kvc-opt %s --kvc-set-target="target=cuda target-cpu=sm_80 kv-type=bf16 activations=bf16 ptx-version=74" | FileCheck %s --check-prefix=SM80
 // RUN: kvc-opt %s --kvc-set-target="target=cuda target-cpu=sm_100" | FileCheck %s --check-prefix=SM100
 // RUN: not kvc-opt %s --kvc-set-target="target=cuda target-cpu=sm_75" 2>&1 | FileCheck %s --check-prefix=CHIP
 // RUN: not kvc-opt %s --kvc-set-target="target=cuda target-cpu=sm_90a ptx-version=78" 2>&1 | FileCheck %s --check-prefix=OLD
@@ -43,7 +43,7 @@
 // A GPU multiplies bf16, keeps 16-bit caches and merges splits of 64 positions.
 // CUDA: kvc.model @m attributes {activations = "bf16", {{.*}}target = #kvc.target<arch = "cuda", cpu = "sm_90", features = "+ptx80", vector_width = 128>
 // CUDA: type = f16, page = 64, split = 64>
-// SM80: activations = "bf16", {{.*}}cpu = "sm_80", features = "+ptx70"
+// SM80: activations = "bf16", {{.*}}cpu = "sm_80", features = "+ptx74"
 // SM80: type = bf16, page = 64, split = 64>
 // SM100: cpu = "sm_100", features = "+ptx86"
 // CHIP: error: 'kvc.model' op chip 'sm_75' is not one of sm_80, sm_89, sm_90, sm_90a, sm_100

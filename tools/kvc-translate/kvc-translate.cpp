@@ -101,7 +101,7 @@ static cl::opt<std::string>
          cl::value_desc("sm_90"), cl::cat(emitCategory));
 static cl::opt<int>
     ptxVersion("ptx-version",
-               cl::desc("PTX ISA version times ten (the oldest for the chip)"),
+               cl::desc("PTX ISA version times ten (the target's own)"),
                cl::value_desc("80"), cl::init(0), cl::cat(emitCategory));
 static cl::OptionCategory interpretCategory("Options of --interpret");
 static cl::list<std::string>

@@ -45,10 +45,9 @@ static void addCompileOptions(CLI::App &app, CompileChoices &choices,
       ->check(CLI::IsMember({"sm_80", "sm_89", "sm_90", "sm_90a", "sm_100"}))
       ->capture_default_str()
       ->group(group);
-  app.add_option(
-         "--ptx-version", choices.ptxVersion,
-         "cuda: version of the PTX times ten; 0: the oldest that serves "
-         "the chip")
+  app.add_option("--ptx-version", choices.ptxVersion,
+                 "cuda: version of the PTX times ten, 80 for 8.0; 0: one that "
+                 "fits the chip")
       ->check(CLI::Range(int64_t(0), int64_t(999)))
       ->capture_default_str()
       ->group(group);

@@ -17,7 +17,7 @@ struct CompileChoices {
   std::string target = "cpu";
   std::string targetCpu = "native";
   std::string chip = "sm_90";
-  int64_t ptxVersion = 0;  // 0: the oldest that serves the chip
+  int64_t ptxVersion = 0;  // 0: one that fits the chip
   int64_t vectorWidth = 0; // 0: the processor's widest
   std::string kvType = "f16";
   std::string activations; // empty: the target's usual
