@@ -135,14 +135,15 @@ bool CpuDevice::load(const KvcProgramInfo &program, const Plan &plan,
 }
 
 bool CpuDevice::step(Phase phase, const KvcBatch &batch,
-                     const KvcSampling * /*sampling*/,
-                     std::string & /*error*/) {
+                     const KvcSampling * /*sampling*/, std::string &error) {
   if (Options.Poison)
     poisonWorkspace();
   if (HasGuards)
     guardWorkspace(batch);
   KvcStepFunction function =
       phase == Phase::Prefill ? Program->prefill : Program->decode;
+  if (Tracer)
+    return traceStep(function, batch, error);
   if (!Options.Profile) {
     Workers->run(function, &batch, &Arenas);
     return true;
@@ -154,6 +155,29 @@ bool CpuDevice::step(Phase phase, const KvcBatch &batch,
   Workers->run(function, &batch, &Arenas);
   times.Nanoseconds += nowNanoseconds() - start;
   return true;
+}
+
+bool CpuDevice::traceStep(KvcStepFunction function, const KvcBatch &batch,
+                          std::string &error) {
+  auto read = [this](const PlanWrite &write, int64_t,
+                     std::string &) -> const uint8_t * {
+    switch (write.In) {
+    case PlanWrite::Arena::Rows:
+      return Arenas.rows_arena + write.Offset * Arenas.max_rows;
+    case PlanWrite::Arena::Outputs:
+      return Arenas.outputs_arena + write.Offset * Arenas.max_outputs;
+    case PlanWrite::Arena::Logits:
+      break;
+    }
+    return reinterpret_cast<const uint8_t *>(Arenas.logits);
+  };
+  bool good = true;
+  Workers->setObserver([&](int64_t kernel) {
+    good = good && Tracer->afterKernel(kernel, read, error);
+  });
+  Workers->run(function, &batch, &Arenas);
+  Workers->setObserver(nullptr);
+  return good;
 }
 
 void CpuDevice::poisonWorkspace() {

@@ -53,6 +53,8 @@ private:
     Weights, // random ones
     RegionCount
   };
+  bool traceStep(KvcStepFunction function, const KvcBatch &batch,
+                 std::string &error);
   void poisonWorkspace();
   void guardWorkspace(const KvcBatch &batch);
 

@@ -8,6 +8,7 @@
 #include "runtime/Plan.h"
 #include "runtime/Profile.h"
 #include "runtime/Sequences.h"
+#include "runtime/Trace.h"
 
 #include <cstdint>
 #include <string>
@@ -62,6 +63,12 @@ public:
   virtual int workers() const = 0;
   virtual const Profile &profile() const = 0;
   virtual DeviceFacts facts() const { return {}; }
+
+  /// The kernels of coming steps are traced, while it is not null.
+  void setTrace(Trace *trace) { Tracer = trace; }
+
+protected:
+  Trace *Tracer = nullptr;
 };
 
 } // namespace kvc

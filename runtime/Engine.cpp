@@ -131,6 +131,12 @@ bool Engine::runStep(Phase phase, const std::vector<Feed> &feeds,
     if (feed.Sampling)
       Samplings.resize(size_t(Builder.outputs()), *feed.Sampling);
   }
+  if (Tracer) {
+    std::vector<int64_t> requests;
+    for (const Piece &piece : Pieces)
+      requests.push_back(feeds[piece.Feed].Request);
+    Tracer->beginStep(phase, Builder.batch(), std::move(requests));
+  }
   const KvcSampling *sampling = Samplings.empty() ? nullptr : Samplings.data();
   if (!Target->step(phase, Builder.batch(), sampling, error))
     return false;

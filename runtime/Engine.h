@@ -54,6 +54,8 @@ public:
     /// How the device is to choose a token for each wanted row, if at all: all
     /// feeds of a call or none, and only if the device chooses tokens.
     std::optional<KvcSampling> Sampling = std::nullopt;
+    /// The sequence's number in a trace.
+    int64_t Request = 0;
   };
 
   /// Receives each wanted row: the feed's index, the row's index within the
@@ -77,6 +79,12 @@ public:
   /// Limits::Sequences allows.
   bool decode(const std::vector<Feed> &feeds, const OutputFunction &output,
               std::string &error);
+
+  /// The kernels of all coming steps are traced. The trace stays the caller's.
+  void setTrace(Trace *trace) {
+    Tracer = trace;
+    Target->setTrace(trace);
+  }
 
   Sequences &sequences() { return Store; }
   const KvcProgramInfo &program() const { return Program; }
@@ -105,6 +113,7 @@ private:
   std::vector<Piece> Pieces; // of the step being built
   std::vector<KvcSampling> Samplings;
   int64_t ProjectedRows = 0;
+  Trace *Tracer = nullptr;
 };
 
 } // namespace kvc

@@ -274,7 +274,8 @@ bool Generation::firstTokens(size_t firstNew) {
   for (size_t i = firstNew; i != Running.size(); ++i) {
     const std::vector<int32_t> &prompt = Requests[Running[i].Request].Prompt;
     Feeds.push_back({Running[i].Sequence, prompt.data(), int64_t(prompt.size()),
-                     Outputs::Last, samplingOf(Running[i])});
+                     Outputs::Last, samplingOf(Running[i]),
+                     int64_t(Running[i].Request)});
     Results[Running[i].Request].ProjectedRows += int64_t(prompt.size());
   }
   return Model.prefill(Feeds, choose(firstNew), Error);
@@ -291,6 +292,7 @@ bool Generation::nextTokens() {
       Feeds.push_back({active.Sequence, &active.Tokens.back(), 1});
     }
     Feeds.back().Sampling = samplingOf(active);
+    Feeds.back().Request = int64_t(active.Request);
     Results[active.Request].ProjectedRows += Feeds.back().Count;
   }
   return Options.NoCache ? Model.prefill(Feeds, choose(0), Error)

@@ -1,10 +1,10 @@
-// A float32 matrix written row by row in numpy's format, beside its name and
-// renamed when whole.
+// A float32 matrix written row by row in numpy's format.
 #ifndef KVC_RUNTIME_NPY_H
 #define KVC_RUNTIME_NPY_H
 
+#include "runtime/OutputFile.h"
+
 #include <cstdint>
-#include <cstdio>
 #include <string>
 
 namespace kvc {
@@ -12,11 +12,7 @@ namespace kvc {
 class NpyWriter {
 public:
   NpyWriter(std::string path, int64_t columns)
-      : Path(std::move(path)), Columns(columns) {}
-  NpyWriter(const NpyWriter &) = delete;
-  NpyWriter &operator=(const NpyWriter &) = delete;
-  /// Removes what was written unless finish() succeeded.
-  ~NpyWriter();
+      : File(std::move(path)), Columns(columns) {}
 
   bool open(std::string &error);
   bool addRow(const float *values, std::string &error);
@@ -24,14 +20,11 @@ public:
   bool finish(std::string &error);
 
 private:
-  bool fail(const char *what, std::string &error);
-  bool writeHeader();
+  bool writeHeader(std::string &error);
 
-  std::string Path;
-  std::string Partial;
+  OutputFile File;
   int64_t Columns;
   int64_t Rows = 0;
-  std::FILE *File = nullptr;
 };
 
 } // namespace kvc

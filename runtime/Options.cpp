@@ -54,7 +54,7 @@ namespace {
 // What CLI11 fills as text and the program reads more strictly afterwards.
 struct RawOptions {
   std::string Prompt, PromptFile, PromptIds, PromptsFile;
-  std::string ForcedIds, LogitsFile, Seed, SimSeed;
+  std::string ForcedIds, LogitsFile, TraceFile, Seed, SimSeed;
   int64_t MaxNewTokens = 0;
   int64_t Context = 0;
 };
@@ -127,13 +127,20 @@ static void declare(CLI::App &app, RawOptions &raw, ProgramOptions &options) {
                  "Write the logits each token is chosen from, float32 [tokens, "
                  "vocabulary]; with --prompts a prefix: P.0.npy, P.1.npy, ...")
       ->type_name("F.npy");
+  CLI::Option *trace =
+      app.add_option(
+             "--trace", raw.TraceFile,
+             "Write what each kernel wrote, a JSON object for each row: "
+             "a hash of its bits, the size of its values")
+          ->type_name("F.jsonl");
   app.add_flag("--no-cache", options.NoCache,
                "Run the whole sequence again for every token");
   app.add_flag("--json", options.Json,
                "Print one JSON object a sequence instead of text");
   app.add_flag("--profile", options.Profile,
                "Print each kernel's time beside the plan's bytes and FLOPs, "
-               "to stderr");
+               "to stderr")
+      ->excludes(trace);
   app.add_option("--device", options.Device,
                  "Where to run: cpu; or, for programs compiled for GPUs, cuda "
                  "(the default) and sim, which interprets their PTX on the CPU")
@@ -185,6 +192,8 @@ std::optional<int> parseOptions(int argc, const char *const *argv,
     options.PromptsFile = raw.PromptsFile;
   if (given("--logits"))
     options.LogitsFile = raw.LogitsFile;
+  if (given("--trace"))
+    options.TraceFile = raw.TraceFile;
   if (given("--max-new-tokens"))
     options.MaxNewTokens = raw.MaxNewTokens;
   if (given("--ctx"))

@@ -29,6 +29,7 @@ struct ProgramOptions {
   int64_t PrefillChunk = 512;
   std::vector<int32_t> ForcedIds;
   std::optional<std::string> LogitsFile;
+  std::optional<std::string> TraceFile;
   bool NoCache = false;
   bool Json = false;
   bool Profile = false;

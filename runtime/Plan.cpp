@@ -74,10 +74,42 @@ private:
 };
 } // namespace
 
+static PlanWrite readWrite(const json &object, const std::string &where,
+                           std::string &error) {
+  PlanWrite write;
+  Fields fields(object, where, error);
+  std::string arena = "rows";
+  std::string element = "f32";
+  fields.read("arena", arena);
+  fields.read("offset", write.Offset);
+  fields.read("stride", write.Stride);
+  fields.read("bytes", write.Bytes);
+  fields.read("values", write.Values);
+  fields.read("element", element);
+  if (arena == "outputs")
+    write.In = PlanWrite::Arena::Outputs;
+  else if (arena == "logits")
+    write.In = PlanWrite::Arena::Logits;
+  else if (arena != "rows")
+    fields.fail("arena",
+                "is '" + arena + "', it must be rows, outputs or logits");
+  if (element == "bf16")
+    write.Of = PlanWrite::Element::BF16;
+  else if (element == "f16")
+    write.Of = PlanWrite::Element::F16;
+  else if (element == "q8")
+    write.Of = PlanWrite::Element::Q8;
+  else if (element != "f32")
+    fields.fail("element",
+                "is '" + element + "', it must be f32, bf16, f16 or q8");
+  return write;
+}
+
 static PlanKernel readKernel(const json &object, size_t index,
                              std::string &error) {
   PlanKernel kernel;
-  Fields fields(object, "kernels[" + std::to_string(index) + "].", error);
+  std::string where = "kernels[" + std::to_string(index) + "].";
+  Fields fields(object, where, error);
   std::string phase = "decode";
   fields.read("id", kernel.Id, MaxKernelNumber);
   fields.read("phase", phase);
@@ -90,6 +122,12 @@ static PlanKernel readKernel(const json &object, size_t index,
   fields.read("flops_per_row", kernel.FlopsPerRow);
   fields.read("flops_per_output", kernel.FlopsPerOutput);
   fields.read("flops_per_position", kernel.FlopsPerPosition);
+  if (const json *writes = fields.array("writes"))
+    for (const json &write : *writes)
+      kernel.Writes.push_back(readWrite(
+          write,
+          where + "writes[" + std::to_string(kernel.Writes.size()) + "].",
+          error));
   if (phase == "prefill")
     kernel.In = Phase::Prefill;
   else if (phase != "decode")

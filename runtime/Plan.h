@@ -15,6 +15,17 @@ inline const char *phaseName(Phase phase) {
   return phase == Phase::Prefill ? "prefill" : "decode";
 }
 
+/// A slot that a kernel writes: `Stride` bytes a row at `Offset` times the most
+/// rows, or outputs, of a step; the first `Bytes` of them hold its values.
+struct PlanWrite {
+  enum class Arena { Rows, Outputs, Logits } In = Arena::Rows;
+  enum class Element { F32, BF16, F16, Q8 } Of = Element::F32;
+  int64_t Offset = 0;
+  int64_t Stride = 0;
+  int64_t Bytes = 0;
+  int64_t Values = 0; // of a row
+};
+
 /// What one kernel costs a step, summed over its runs in that step.
 struct PlanKernel {
   int64_t Id = 0; // what the program hands to kvc_barrier
@@ -28,6 +39,7 @@ struct PlanKernel {
   int64_t FlopsPerRow = 0;
   int64_t FlopsPerOutput = 0;
   int64_t FlopsPerPosition = 0; // for each position a row reads
+  std::vector<PlanWrite> Writes;
 };
 
 /// A buffer of the workspace: `Bytes` a row at `Offset` times the most rows.

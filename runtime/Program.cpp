@@ -11,6 +11,7 @@
 #include "runtime/RandomWeights.h"
 #include "runtime/Report.h"
 #include "runtime/Tokenizer.h"
+#include "runtime/Trace.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -38,6 +39,7 @@ public:
 private:
   std::unique_ptr<Device> makeDevice(std::string &error) const;
   bool openLogits(std::string &error);
+  bool openTrace(std::string &error);
   bool takeToken(size_t request, int32_t id, bool stops, std::string &error);
   bool finishRequest(size_t request, std::string &error);
   bool printResults(std::string &error);
@@ -55,6 +57,7 @@ private:
   std::unique_ptr<Engine> Model;
   RunFacts Facts;
   std::vector<std::unique_ptr<NpyWriter>> Logits;
+  std::unique_ptr<Trace> Kernels;
   std::vector<std::string> Texts;
   std::vector<TextStream> Streams;
   std::vector<Completion> Completions;
@@ -99,6 +102,14 @@ bool Run::openLogits(std::string &error) {
       return false;
   }
   return true;
+}
+
+bool Run::openTrace(std::string &error) {
+  if (!Options.TraceFile)
+    return true;
+  Kernels = std::make_unique<Trace>(*Options.TraceFile, Schedule);
+  Model->setTrace(Kernels.get());
+  return Kernels->open(Program, error);
 }
 
 bool Run::prepare(std::string &error) {
@@ -152,7 +163,7 @@ bool Run::prepare(std::string &error) {
       Program.random_ranges == 0 ? Data.weights() : nullptr;
   Model = Engine::create(Program, Schedule, weights, limits, std::move(device),
                          error);
-  if (!Model || !openLogits(error))
+  if (!Model || !openLogits(error) || !openTrace(error))
     return false;
   Facts.LoadMilliseconds = double(nowNanoseconds() - Start) * 1e-6;
   Facts.Threads = Model->device().workers();
@@ -267,7 +278,7 @@ bool Run::generateAll(std::string &error) {
     return finishRequest(request, error);
   };
   return generate(*Model, Requests, Generation, events, Completions, error) &&
-         printResults(error);
+         (!Kernels || Kernels->finish(error)) && printResults(error);
 }
 
 int runProgram(const KvcProgramInfo &program, int argc,

@@ -133,6 +133,17 @@ void Team::barrier(int64_t worker) {
   Generation.await(epoch, Spins);
 }
 
+void Team::endKernel(int64_t worker, int64_t kernel) {
+  barrier(worker);
+  if (worker == 0 && Times)
+    chargeTime(kernel);
+  if (!Observer)
+    return;
+  if (worker == 0)
+    Observer(kernel);
+  barrier(worker);
+}
+
 void Team::chargeTime(int64_t kernel) {
   int64_t now = nowNanoseconds();
   if (kernel >= 0 && size_t(kernel) < Times->size()) {
@@ -146,8 +157,5 @@ void Team::chargeTime(int64_t kernel) {
 } // namespace kvc
 
 extern "C" void kvc_barrier(void *opaque, int64_t worker, int64_t kernel) {
-  auto *team = static_cast<kvc::Team *>(opaque);
-  team->barrier(worker);
-  if (worker == 0 && team->isProfiled())
-    team->chargeTime(kernel);
+  static_cast<kvc::Team *>(opaque)->endKernel(worker, kernel);
 }

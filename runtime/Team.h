@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -57,13 +58,20 @@ public:
   /// nothing is measured while it is null.
   void setProfile(std::vector<KernelTime> *times) { Times = times; }
 
+  /// Called by worker 0 with each kernel's number when all have done it and
+  /// none has begun the next; null: nobody is.
+  void setObserver(std::function<void(int64_t kernel)> observer) {
+    Observer = std::move(observer);
+  }
+
   void barrier(int64_t worker);
-  void chargeTime(int64_t kernel);
-  bool isProfiled() const { return Times != nullptr; }
+  /// The barrier that ends a kernel.
+  void endKernel(int64_t worker, int64_t kernel);
 
 private:
   explicit Team(int workers, int spins);
   void workerMain(int worker);
+  void chargeTime(int64_t kernel);
 
   struct alignas(64) Worker {
     Signal Arrived;     // barriers this worker has reached
@@ -88,6 +96,7 @@ private:
 
   std::vector<KernelTime> *Times = nullptr;
   int64_t LastTime = 0;
+  std::function<void(int64_t kernel)> Observer;
 };
 
 } // namespace kvc

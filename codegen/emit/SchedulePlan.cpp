@@ -188,6 +188,20 @@ void KernelCounter::run() {
     count(&op);
 }
 
+static void collectWrites(DispatchOp dispatch, KernelCost &cost) {
+  dispatch.walk([&](WriteOp write) {
+    auto type = cast<RankedTensorType>(write.getInput().getType());
+    SlotAttr slot = write.getSlot();
+    if (slot.getSpace() == Space::Worker ||
+        !llvm::none_of(type.getShape().drop_front(), ShapedType::isDynamic))
+      return;
+    int64_t values = rowElements(type);
+    cost.writes.push_back({slot.getSpace(), slot.getElement(), slot.getOffset(),
+                           slot.getStride(),
+                           slotRowBytes(values, slot.getElement()), values});
+  });
+}
+
 static void collectSlots(ProgramOp program, SchedulePlan &plan) {
   bool outside =
       stagesOutsideArenas(program->getParentOfType<ModelOp>().getTargetAttr());
@@ -247,6 +261,7 @@ static Error addProgram(ProgramOp program, SchedulePlan &plan) {
     if (auto layers = dispatch->getParentOfType<LayersOp>())
       cost.runs = static_cast<int64_t>(layers.getCount());
     KernelCounter(dispatch, cost).run();
+    collectWrites(dispatch, cost);
     plan.kernels.push_back(std::move(cost));
   });
   collectSlots(program, plan);
@@ -326,7 +341,15 @@ std::string kvc::planJson(const SchedulePlan &plan, int indent) {
                {"outputs_bytes", plan.outputsBytes},
                {"worker_bytes", plan.workerBytes}};
   root["kernels"] = json::array();
-  for (const KernelCost &kernel : plan.kernels)
+  for (const KernelCost &kernel : plan.kernels) {
+    json writes = json::array();
+    for (const SlotWrite &write : kernel.writes)
+      writes.push_back({{"arena", stringifySpace(write.space).str()},
+                        {"element", stringifySlotElement(write.element).str()},
+                        {"offset", write.offset},
+                        {"stride", write.stride},
+                        {"bytes", write.bytes},
+                        {"values", write.values}});
     root["kernels"].push_back(
         {{"id", kernel.id},
          {"phase", stringifyPhase(kernel.phase).str()},
@@ -338,7 +361,9 @@ std::string kvc::planJson(const SchedulePlan &plan, int indent) {
          {"kv_bytes_per_position", kernel.kvBytesPerPosition},
          {"flops_per_row", kernel.flopsPerRow},
          {"flops_per_output", kernel.flopsPerOutput},
-         {"flops_per_position", kernel.flopsPerPosition}});
+         {"flops_per_position", kernel.flopsPerPosition},
+         {"writes", std::move(writes)}});
+  }
   root["slots"] = json::array();
   for (const WorkspaceSlot &slot : plan.slots)
     root["slots"].push_back({{"arena", stringifySpace(slot.space).str()},

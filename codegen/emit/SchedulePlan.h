@@ -23,6 +23,17 @@
 
 namespace kvc {
 
+/// A slot that a kernel writes: the first `bytes` of each row's `stride` hold
+/// `values` values.
+struct SlotWrite {
+  Space space;
+  SlotElement element;
+  int64_t offset;
+  int64_t stride;
+  int64_t bytes;
+  int64_t values;
+};
+
 /// One dispatch, summed over the layers it runs in.
 struct KernelCost {
   int64_t id = 0;
@@ -41,6 +52,10 @@ struct KernelCost {
   int64_t flopsPerRow = 0;
   int64_t flopsPerOutput = 0;
   int64_t flopsPerPosition = 0; // for each position that a row attends to
+
+  /// What others can read: not a worker's own slots, nor scores, whose rows are
+  /// as long as the context.
+  std::vector<SlotWrite> writes;
 };
 
 /// A buffer of the workspace: `bytes` a row from `offset` on.

@@ -394,7 +394,8 @@ bool CudaBackend::enqueue(const GpuWork &work, bool timeLaunches,
         (!event(2 + i, mark, error) ||
          !check(Driver.RecordEvent(mark, Stream), "cuEventRecord", error)))
       return false;
-    if (!launch(work, i, error))
+    if (!launch(work, i, error) ||
+        (work.AfterLaunch && !work.AfterLaunch(i, error)))
       return false;
   }
   if (timeLaunches &&

@@ -10,6 +10,7 @@
 #include "runtime/Profile.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -71,6 +72,9 @@ struct GpuWork {
   /// Work with the same key is the same work, but for the bytes copied. Empty:
   /// it is not worth remembering.
   std::vector<int64_t> Key;
+  /// Called behind each launch, may read(); launches are then neither timed nor
+  /// part of a graph. Null: nobody is.
+  std::function<bool(size_t launch, std::string &error)> AfterLaunch;
 };
 
 struct GpuTimes {

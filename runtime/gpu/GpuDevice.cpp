@@ -164,7 +164,13 @@ bool GpuDevice::step(Phase phase, const KvcBatch &batch,
   Work.DownloadTo = ChosenIds;
   Work.DownloadBytes = chooses ? batch.outputs * int64_t(sizeof(int32_t)) : 0;
   Work.Key.clear();
-  if (phase == Phase::Decode && !Options.Profile && !Options.Synchronise)
+  Work.AfterLaunch = nullptr;
+  if (Tracer)
+    Work.AfterLaunch = [this, choosing](size_t launch, std::string &error) {
+      return launch >= choosing || traceLaunch(launch, choosing, error);
+    };
+  if (phase == Phase::Decode && !Options.Profile && !Options.Synchronise &&
+      !Tracer)
     Work.Key = {extents.Rows,  extents.Outputs,   extents.Sequences,
                 extents.Tiles, extents.Positions, int64_t(chooses)};
 
@@ -184,6 +190,35 @@ bool GpuDevice::step(Phase phase, const KvcBatch &batch,
   if (Options.Profile)
     chargeTimes(phase, choosing, times);
   return true;
+}
+
+/// A kernel of the plan may be several launches: its last one is looked behind.
+bool GpuDevice::traceLaunch(size_t launch, size_t end, std::string &error) {
+  const KvcLaunch &source = *Work.Launches[launch].Source;
+  if (launch + 1 != end) {
+    const KvcLaunch &next = *Work.Launches[launch + 1].Source;
+    if (next.id == source.id && next.layer == source.layer)
+      return true;
+  }
+  return Tracer->afterKernel(
+      source.id,
+      [this](const PlanWrite &write, int64_t rows,
+             std::string &error) -> const uint8_t * {
+        GpuAddress from = Parameters.Logits;
+        if (write.In == PlanWrite::Arena::Rows)
+          from = Parameters.RowsArena + GpuAddress(write.Offset * Limits.Rows);
+        else if (write.In == PlanWrite::Arena::Outputs)
+          from = Parameters.OutputsArena +
+                 GpuAddress(write.Offset * Limits.Outputs);
+        // What lies between rows nobody wrote, and it is not to be read.
+        Traced.resize(size_t(rows * write.Stride));
+        for (int64_t at = 0; at != rows * write.Stride; at += write.Stride)
+          if (!Backend->read(Traced.data() + at, from + GpuAddress(at),
+                             write.Bytes, error))
+            return nullptr;
+        return Traced.data();
+      },
+      error);
 }
 
 void GpuDevice::chargeTimes(Phase phase, size_t choosing,

@@ -57,6 +57,7 @@ private:
   bool placeWeights(const uint8_t *weights, std::string &error);
   bool prepareKernels(std::string &error);
   bool poisonWorkspace(std::string &error);
+  bool traceLaunch(size_t launch, size_t end, std::string &error);
   void chargeTimes(Phase phase, size_t choosing, const GpuTimes &times);
   std::string kernelsJson() const;
   std::string stepsJson() const;
@@ -77,6 +78,7 @@ private:
   LaunchList Lists[2];
   LaunchList Choose;
   GpuWork Work;
+  std::vector<uint8_t> Traced;
 
   int64_t Outputs = 0; // of the last step
   bool LogitsHere = false;

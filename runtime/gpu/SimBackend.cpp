@@ -216,6 +216,8 @@ bool SimBackend::run(const GpuWork &work, bool timeLaunches, GpuTimes &times,
       return false;
     if (timeLaunches)
       times.LaunchNanoseconds[i] = nowNanoseconds() - before;
+    if (work.AfterLaunch && !work.AfterLaunch(i, error))
+      return false;
   }
   if (work.DownloadBytes != 0 &&
       !read(work.DownloadTo, work.DownloadFrom, work.DownloadBytes, error))

@@ -64,11 +64,14 @@ class Program(run_sim.Program):
 
     def __init__(self, unchanged, path, ptx, limit, metered=False):
         self.path, self.schedule, self.arithmetic = path, unchanged.schedule, unchanged.arithmetic
-        self.ptx, self.limit, self.runs, self.executed = ptx, limit, 0, set()
+        self.ptx, self.limit, self.runs, self.rows, self.executed = ptx, limit, 0, run_sim.Rows(), set()
         self.draws, self.metered = False, metered
         os.link(unchanged.path, path)
 
     def execute(self, command):
+        command = [*command, "--ptx=" + self.ptx] + ["--sim-meter"] * self.metered
+        if self.draws:
+            command.remove("--temperature=0")
         try:
             done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False,
                                   timeout=self.limit)
@@ -77,30 +80,12 @@ class Program(run_sim.Program):
         if done.returncode != 0:
             said = done.stderr.decode("utf-8", "replace").strip().splitlines()
             raise Noticed(said[-1].replace(self.path + ": ", "") if said else f"exit status {done.returncode}")
-        return [json.loads(line) for line in done.stdout.decode("utf-8", "replace").splitlines() if line.startswith("{")]
-
-    def batch(self, prompts, *arguments):
-        self.runs += 1
-        base = f"{self.path}.{self.runs}"
-        with open(base + ".jsonl", "w", encoding="utf-8") as file:
-            file.writelines(json.dumps({"prompt_ids": prompt}) + "\n" for prompt in prompts)
-        usual = [word for word in run_sim.SIM if not (word.startswith("--temperature") and self.draws)]
-        command = [self.path, f"--prompts={base}.jsonl", f"--max-new-tokens={run_sim.NEW}", f"--logits={base}",
-                   *usual, *arguments, "--ptx=" + self.ptx]
-        if self.metered:
-            command.append("--sim-meter")
-        records, results = self.execute(command)[-len(prompts):], []
+        records = [json.loads(line) for line in done.stdout.decode("utf-8", "replace").splitlines() if line.startswith("{")]
         if self.metered:
             for kernel in records[-1]["stats"]["meter"]["kernels"].values():
                 for first, last in kernel["lines"]:
                     self.executed.update(range(first, last + 1))
-        for number, record in enumerate(records):
-            name = f"{base}.{number}.npy"
-            with open(name, "rb") as file:
-                data = file.read()
-            results.append(run_sim.Result(record["ids"], run_sim.matrix.logits_of(name), data))
-            os.remove(name)
-        return results
+        return records
 
 
 class Built:

@@ -127,14 +127,22 @@ static const char *const PlanJson = R"({
   "kernels": [
     {"id": 0, "phase": "prefill", "name": "append", "bytes_per_row": 8},
     {"id": 1, "phase": "prefill", "name": "attention",
-     "kv_bytes_per_position": 8, "flops_per_position": 2},
+     "kv_bytes_per_position": 8, "flops_per_position": 2,
+     "writes": [{"arena": "rows", "offset": 0, "stride": 64, "bytes": 8,
+                 "element": "f32", "values": 2}]},
     {"id": 2, "phase": "prefill", "name": "head", "bytes_fixed": 5000,
-     "bytes_per_output": 148, "flops_per_output": 74},
+     "bytes_per_output": 148, "flops_per_output": 74,
+     "writes": [{"arena": "logits", "offset": 0, "stride": 148, "bytes": 148,
+                 "element": "f32", "values": 37}]},
     {"id": 0, "phase": "decode", "name": "append", "bytes_per_row": 8},
     {"id": 1, "phase": "decode", "name": "attention",
-     "kv_bytes_per_position": 8, "flops_per_position": 2},
+     "kv_bytes_per_position": 8, "flops_per_position": 2,
+     "writes": [{"arena": "rows", "offset": 0, "stride": 64, "bytes": 8,
+                 "element": "f32", "values": 2}]},
     {"id": 2, "phase": "decode", "name": "head", "bytes_fixed": 5000,
-     "bytes_per_output": 148, "flops_per_output": 74}],
+     "bytes_per_output": 148, "flops_per_output": 74,
+     "writes": [{"arena": "logits", "offset": 0, "stride": 148, "bytes": 148,
+                 "element": "f32", "values": 37}]}],
   "slots": [{"arena": "rows", "offset": 0, "bytes": 64}]
 })";
 

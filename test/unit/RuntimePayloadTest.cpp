@@ -227,6 +227,12 @@ TEST(RuntimePlan, NamesWhatIsWrong) {
   EXPECT_EQ(errorOf(R"({"kernels": [{"phase": "both"}]})"),
             "the program's plan: kernels[0].phase is 'both', it must be "
             "prefill or decode");
+  EXPECT_EQ(errorOf(R"({"kernels": [{"writes": [{}, {"arena": "kv"}]}]})"),
+            "the program's plan: kernels[0].writes[1].arena is 'kv', it must "
+            "be rows, outputs or logits");
+  EXPECT_EQ(errorOf(R"({"kernels": [{"writes": [{"element": "f64"}]}]})"),
+            "the program's plan: kernels[0].writes[0].element is 'f64', it "
+            "must be f32, bf16, f16 or q8");
   EXPECT_EQ(errorOf(R"({"kernels": {}})"),
             "the program's plan: kernels must be an array");
 }

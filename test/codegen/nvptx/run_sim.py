@@ -8,7 +8,9 @@ with --device=sim, all checks on. Its logits must be those of the f64
 interpreter that rounds at the same places (kvc.round, the cache, attention's
 weights), and must not depend by a single bit on how it is run: alone or in
 batches of 3, 9 and 64, prefilled whole or in chunks of 1, 3, 8, 9 and 64 rows,
-by decode steps or by prefill, blocks in order or permuted.
+by decode steps or by prefill, blocks in order or permuted. Neither must what any
+of its kernels writes for a token (--trace), which rounding to bf16 behind it
+might hide from the logits.
 
 How near is near: a sum in f32 is off by some 1e-6, since tensor cores cut what
 they add, so a row in which no value falls on the other side of a rounding
@@ -77,6 +79,30 @@ class FirstLayer(matrix.Model):
                     self.path])
 
 
+class Rows:
+    """The bits that each kernel wrote, in every run so far, by the tokens up to the row's own."""
+
+    def __init__(self):
+        self.prefixes, self.bits = {}, {}
+
+    def add(self, path, sequences):
+        """Takes the trace of a run of `sequences`, each all its tokens."""
+        names = []
+        for tokens in sequences:
+            names.append([])
+            for token in tokens:
+                before = names[-1][-1] if names[-1] else None
+                names[-1].append(self.prefixes.setdefault((before, token), len(self.prefixes)))
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                row = json.loads(line)
+                key = names[row["sequence"]][row["position"]], row["kernel"], row["layer"], row["write"]
+                if self.bits.setdefault(key, row["hash"]) != row["hash"]:
+                    raise RuntimeError(f"kernel {row['kernel']} of layer {row['layer']} writes other bits for position "
+                                       f"{row['position']} in a {row['phase']} step than in another run")
+        os.remove(path)
+
+
 class Program:
     """A compiled case."""
 
@@ -86,7 +112,11 @@ class Program:
         options = f"target=cuda target-cpu={c.chip} kv-type={c.kv}"
         matrix.run(["kvc-opt", f"--kvc-pipeline={options}", model.path, "-o", self.schedule])
         matrix.run(["kvc-translate", "--kvc-to-executable", self.schedule, "-o", self.path])
-        self.runs = 0
+        self.runs, self.rows = 0, Rows()
+
+    def execute(self, command):
+        """Runs it; returns the JSON that it prints."""
+        return [json.loads(line) for line in matrix.run(command).splitlines() if line.startswith("{")]
 
     def batch(self, prompts, *arguments):
         """Runs prompts together; returns each one's ids, rows of logits and their bytes."""
@@ -94,15 +124,16 @@ class Program:
         base = f"{self.path}.{self.runs}"
         with open(base + ".jsonl", "w", encoding="utf-8") as file:
             file.writelines(json.dumps({"prompt_ids": prompt}) + "\n" for prompt in prompts)
-        lines = matrix.run([self.path, f"--prompts={base}.jsonl", f"--max-new-tokens={NEW}", f"--logits={base}", *SIM,
-                            *arguments]).splitlines()[-len(prompts):]
+        records = self.execute([self.path, f"--prompts={base}.jsonl", f"--max-new-tokens={NEW}", f"--logits={base}",
+                                f"--trace={base}.trace", *SIM, *arguments])[-len(prompts):]
         results = []
-        for number, line in enumerate(lines):
+        for number, record in enumerate(records):
             name = f"{base}.{number}.npy"
             with open(name, "rb") as file:
                 data = file.read()
-            results.append(Result(json.loads(line)["ids"], matrix.logits_of(name), data))
+            results.append(Result(record["ids"], matrix.logits_of(name), data))
             os.remove(name)
+        self.rows.add(base + ".trace", [[*prompt, *result.ids] for prompt, result in zip(prompts, results)])
         return results
 
 
@@ -179,7 +210,8 @@ def run_case(c, model, folder):
     program = Program(c, model, os.path.join(folder, label(c).replace("/", ".")))
     errors = check_all(model, program)
     os.remove(program.path)
-    return f"{found}; {len(errors)} of all layers within {max(errors):.1e}; {program.runs} runs agree bit by bit"
+    return (f"{found}; {len(errors)} of all layers within {max(errors):.1e}; {program.runs} runs agree bit by bit in "
+            f"{len(program.rows.bits)} rows")
 
 
 def main():
