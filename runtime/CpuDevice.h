@@ -31,6 +31,7 @@ public:
     return Arenas.logits + output * Program->vocab;
   }
   int64_t memoryBytes() const override { return memoryLimitBytes(); }
+  int64_t maxSequences() const override { return 64; }
   int workers() const override { return Workers->workers(); }
   const Profile &profile() const override { return Times; }
 

@@ -60,6 +60,9 @@ public:
   /// The token chosen for output i of the last step; negative where its logits
   /// admit none.
   virtual int32_t chosen(int64_t /*output*/) const { return -1; }
+  /// A step of more sequences than this gains nothing: every weight is already
+  /// read once for many rows.
+  virtual int64_t maxSequences() const = 0;
   virtual int workers() const = 0;
   virtual const Profile &profile() const = 0;
   virtual DeviceFacts facts() const { return {}; }

@@ -9,10 +9,6 @@
 
 namespace kvc {
 
-// A step of more sequences than this gains nothing: every weight is already
-// read once for many rows.
-static constexpr int64_t MaxSequences = 64;
-
 bool checkRequests(const std::vector<Request> &requests,
                    const GenerationOptions &options, int64_t context,
                    int64_t vocab, std::string &error) {
@@ -70,7 +66,8 @@ static int64_t pagesOf(const Request &request, int64_t pageTokens) {
 Engine::Limits planLimits(const KvcProgramInfo &program,
                           const std::vector<Request> &requests,
                           const GenerationOptions &options, int64_t context,
-                          int64_t chunk, int64_t memoryBytes) {
+                          int64_t chunk, int64_t memoryBytes,
+                          int64_t maxSequences) {
   int64_t pages = 0;
   int64_t largest = 1;
   int64_t tokens = 0;
@@ -96,7 +93,7 @@ Engine::Limits planLimits(const KvcProgramInfo &program,
   limits.Context = std::min(context, longest);
   limits.Pages = std::min<int64_t>(std::max(pages, largest),
                                    std::numeric_limits<int32_t>::max());
-  limits.Sequences = std::min<int64_t>(int64_t(requests.size()), MaxSequences);
+  limits.Sequences = std::min<int64_t>(int64_t(requests.size()), maxSequences);
   limits.Rows = std::max(limits.Sequences, std::min(chunk, tokens));
   limits.Outputs = limits.Sequences;
   return limits;

@@ -67,11 +67,12 @@ bool checkRequests(const std::vector<Request> &requests,
                    int64_t vocab, std::string &error);
 
 /// The limits an engine needs for these requests: as many at once as the
-/// memory allows, the others wait for pages to return.
+/// memory and the device allow, the others wait for pages to return.
 Engine::Limits planLimits(const KvcProgramInfo &program,
                           const std::vector<Request> &requests,
                           const GenerationOptions &options, int64_t context,
-                          int64_t chunk, int64_t memoryBytes);
+                          int64_t chunk, int64_t memoryBytes,
+                          int64_t maxSequences);
 
 /// Runs checked requests to their ends; completions are in their order.
 bool generate(Engine &engine, const std::vector<Request> &requests,

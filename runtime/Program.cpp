@@ -158,7 +158,7 @@ bool Run::prepare(std::string &error) {
     return false;
   Engine::Limits limits =
       planLimits(Program, Requests, Generation, context, Options.PrefillChunk,
-                 device->memoryBytes());
+                 device->memoryBytes(), device->maxSequences());
   const uint8_t *weights =
       Program.random_ranges == 0 ? Data.weights() : nullptr;
   Model = Engine::create(Program, Schedule, weights, limits, std::move(device),

@@ -10,6 +10,10 @@ Emitter::Emitter(OpBuilder builder, Location loc, const NvptxTarget &target)
       global(LLVM::LLVMPointerType::get(b.getContext(), 1)),
       shared(LLVM::LLVMPointerType::get(b.getContext(), 3)) {}
 
+Value Emitter::unused(Type type) {
+  return LLVM::PoisonOp::create(b, loc, type);
+}
+
 //===----------------------------------------------------------------------===//
 // Arithmetic
 //===----------------------------------------------------------------------===//
@@ -98,6 +102,14 @@ Value Emitter::bitcast(Value x, Type type) {
 Value Emitter::i64Of(Value x) { return sext(x, i64); }
 
 Value Emitter::pack(Type element, Value low, Value high) {
+  auto unrounded = [&](Value x) {
+    auto found = rounded.find(x);
+    bool same =
+        found != rounded.end() && found->second.stored.getType() == element;
+    return same ? found->second.original : x;
+  };
+  low = unrounded(low);
+  high = unrounded(high);
   Type pair = vec(element, 2);
   Value result;
   if (element.isBF16())
@@ -121,7 +133,10 @@ Value Emitter::high(Type element, Value pair) {
 Value Emitter::round(Type element, Value x) {
   if (element.isF32())
     return x;
-  return low(element, pack(element, x, real(0.0)));
+  Value stored = narrow(element, x);
+  Value result = widen(stored);
+  rounded[result] = {x, stored};
+  return result;
 }
 Value Emitter::widen(Value stored) {
   Type element = stored.getType();
@@ -134,5 +149,8 @@ Value Emitter::widen(Value stored) {
 Value Emitter::narrow(Type element, Value x) {
   if (element.isF32())
     return x;
-  return bitcast(trunc(pack(element, x, real(0.0)), i16), element);
+  auto found = rounded.find(x);
+  if (found != rounded.end() && found->second.stored.getType() == element)
+    return found->second.stored;
+  return arith::TruncFOp::create(b, loc, element, x);
 }

@@ -23,10 +23,13 @@ public:
 
   const NvptxTarget &target;
   const Type global, shared; // pointers: address spaces 1 and 3
+  int threads = 0;           // of a block
 
   // Constants.
   Value c(int64_t value) { return integer(value, i32); }
   Value c64(int64_t value) { return integer(value, i64); }
+  /// Stands where control flow joins and nobody reads what comes this way.
+  Value unused(Type type);
 
   // On i1.
   Value notI1(Value x) { return bitXor(x, 1); }
@@ -125,6 +128,12 @@ public:
 
 private:
   Value widenOffset(Value pointer, Value bytes);
+
+  // What round() made: to round it again the same way would change nothing.
+  struct Rounded {
+    Value original, stored;
+  };
+  llvm::DenseMap<Value, Rounded> rounded;
 };
 
 } // namespace kvc::nvptx

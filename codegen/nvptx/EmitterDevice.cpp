@@ -155,7 +155,15 @@ Value Emitter::nctaid(int dimension) {
   return NVVM::GridDimZOp::create(b, loc, i32);
 }
 Value Emitter::lane() { return bitAnd(tid(), 31); }
-Value Emitter::warp() { return shuffleFrom(shr(tid(), 5), c(0)); }
+Value Emitter::warp() {
+  if (threads == 32)
+    return c(0);
+  Value number = shuffleFrom(shr(tid(), 5), c(0));
+  Value inRange = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                        number, c(threads / 32));
+  LLVM::AssumeOp::create(b, loc, inRange);
+  return number;
+}
 
 void Emitter::barrier() { NVVM::BarrierOp::create(b, loc); }
 void Emitter::syncWarp() { NVVM::SyncWarpOp::create(b, loc, c(-1)); }

@@ -102,6 +102,30 @@ TilesLayout LinearPlan::layout(const LinearClass &formats, int segment) const {
                      static_cast<int>(tiles.getSplits()));
 }
 
+bool LinearPlan::isContiguous(const LinearRun &run,
+                              const LinearClass &formats) const {
+  auto offset = [&](size_t group, size_t position, int64_t layer) {
+    int segment = groups[run.groups[group]].segments[position];
+    WeightOp weight = segments[segment].weight;
+    ArrayRef<int64_t> offsets = *weight.getOffsets();
+    return offsets.size() == 1 ? offsets[0] : offsets[layer];
+  };
+  auto follow = [&](int64_t layer) {
+    for (size_t group = 1; group < run.groups.size(); ++group)
+      for (auto [position, layout] : llvm::enumerate(run.layouts))
+        if (offset(group, position, layer) !=
+            offset(group - 1, position, layer) +
+                run.tiles[group - 1] * layout.tileBytes)
+          return false;
+    return true;
+  };
+  if (!formats.layers.empty())
+    return llvm::all_of(formats.layers, follow);
+  WeightOp weight = segments[0].weight;
+  int64_t layers = weight.getWeightType().getLayers();
+  return llvm::all_of(llvm::seq<int64_t>(layers), follow);
+}
+
 std::vector<LinearRun> LinearPlan::runs(const LinearClass &formats) const {
   std::vector<LinearRun> runs;
   for (auto [number, group] : llvm::enumerate(groups)) {
@@ -118,11 +142,13 @@ std::vector<LinearRun> LinearPlan::runs(const LinearClass &formats) const {
     };
     auto found = llvm::find_if(runs, same);
     if (found == runs.end()) {
-      runs.push_back({{}, layouts, {}});
+      runs.push_back({{}, layouts, {}, false});
       found = std::prev(runs.end());
     }
     found->groups.push_back(static_cast<int>(number));
     found->tiles.push_back(layouts[0].tiles);
   }
+  for (LinearRun &run : runs)
+    run.contiguous = isContiguous(run, formats);
   return runs;
 }

@@ -28,6 +28,8 @@ struct LinearRun {
   llvm::SmallVector<int> groups;
   std::vector<TilesLayout> layouts; // by segment of a group, rows aside
   llvm::SmallVector<int64_t> tiles; // by group
+  /// Each group's weights begin where those of the one before end.
+  bool contiguous = false;
   int64_t totalTiles() const {
     return std::accumulate(tiles.begin(), tiles.end(), int64_t{0});
   }
@@ -50,6 +52,7 @@ struct LinearPlan {
   std::vector<LinearRun> runs(const LinearClass &formats) const;
 
 private:
+  bool isContiguous(const LinearRun &run, const LinearClass &formats) const;
   mlir::LogicalResult collectSegments();
   mlir::LogicalResult collectGroups();
   void collectClasses();

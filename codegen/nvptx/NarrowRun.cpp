@@ -67,10 +67,11 @@ void NarrowRun::addItems(Path &path, int blocks, int64_t firstBlock,
 
 std::vector<Value> NarrowRun::tileBases(Value tile) {
   // Groups' tiles follow each other; every segment of a group has as many.
-  std::vector<Value> bases(weights.back());
-  int64_t start = run.totalTiles() - run.tiles.back();
+  size_t last = run.contiguous ? 0 : run.groups.size() - 1;
+  std::vector<Value> bases(weights[last]);
+  int64_t start = run.contiguous ? 0 : run.totalTiles() - run.tiles.back();
   Value from = e.c(start);
-  for (size_t group = run.groups.size() - 1; group-- > 0;) {
+  for (size_t group = last; group-- > 0;) {
     Value inside = e.less(tile, start);
     start -= run.tiles[group];
     from = e.select(inside, e.c(start), from);
@@ -145,8 +146,7 @@ void NarrowRun::begin(Value firstTile, bool certain) {
     Values loaded;
     Fragments &fragments = path.items[0].fragments;
     fragments.load(0, fragments.pieces(), lanes, bases[0], valid, loaded);
-    while (loaded.size() < words)
-      loaded.push_back(e.c(0));
+    loaded.resize(words, e.unused(e.i32));
     return loaded;
   };
   if (paths.size() == 1) {
@@ -245,7 +245,7 @@ Values NarrowRun::runTile(ArrayRef<Value> bases, ValueRange window, Value next,
     std::vector<Values> inner = sums;
     Values words =
         runPath(path, bases, window, next, nextValid, activations, inner);
-    words.resize(window.size(), e.c(0));
+    words.resize(window.size(), e.unused(e.i32));
     for (Values &sum : inner)
       words.append(sum);
     return words;
@@ -304,7 +304,7 @@ Values NarrowRun::prepare(Value tile, Value slot, Value row) {
         if (index >= starts[group] && at < mine.size())
           all.push_back(mine[at]);
         else
-          all.push_back(LLVM::ZeroOp::create(e.b, e.loc, type));
+          all.push_back(e.unused(type));
       }
       return all;
     };

@@ -17,6 +17,7 @@ PairEpilogue::PairEpilogue(KernelContext &kernel, const LinearPlan &plan,
       if (operand.getDefiningOp<ReadOp>() &&
           !llvm::is_contained(reads, operand))
         reads.push_back(operand);
+  findLimits();
 }
 
 LogicalResult PairEpilogue::check(const LinearPlan &plan,
@@ -43,9 +44,26 @@ LogicalResult PairEpilogue::check(const LinearPlan &plan,
   return success();
 }
 
+int64_t PairEpilogue::pairsOfUnit() const {
+  int64_t unit = tiles.getUnit(), pair = tiles.getPair();
+  return unit / (2 * pair) * pair + std::min(unit % (2 * pair), pair);
+}
+
+void PairEpilogue::findLimits() {
+  int64_t unit = tiles.getUnit(), pair = tiles.getPair();
+  int64_t slots = llvm::alignTo(pairsOfUnit(), 8);
+  for (int64_t start = 0; start < rows; start += unit)
+    for (int64_t slot = 0; slot < slots; ++slot)
+      for (int half = 0; half < 2; ++half) {
+        int64_t inUnit = slot / pair * 2 * pair + slot % pair + half * pair;
+        leavesUnit[half] |= inUnit >= unit;
+        leavesRows[half] |= start + inUnit >= rows;
+      }
+}
+
 PairEpilogue::Place PairEpilogue::place(Value tile, Value slot, Value row) {
   int64_t unit = tiles.getUnit(), pair = tiles.getPair();
-  int64_t pairs = unit / (2 * pair) * pair + std::min(unit % (2 * pair), pair);
+  int64_t pairs = pairsOfUnit();
   int64_t tilesPerUnit = llvm::divideCeil(pairs, 8);
   Place place;
   place.row = row;
@@ -59,12 +77,15 @@ PairEpilogue::Place PairEpilogue::place(Value tile, Value slot, Value row) {
   // Slots beyond the last pair land beyond the unit.
   if (pair < pairs || pairs % 8 != 0)
     low = e.add(e.mul(e.div(first, pair), 2 * pair), e.rem(first, pair));
-  bool whole = unit % (2 * pair) == 0 && pairs % 8 == 0 && rows % unit == 0;
   for (int half = 0; half < 2; ++half) {
     Value inUnit = e.add(low, half * pair);
     Value column = e.add(e.mul(number, unit), inUnit);
-    if (!whole) {
-      place.valid[half] = e.both(e.less(inUnit, unit), e.less(column, rows));
+    if (leavesUnit[half])
+      place.valid[half] = e.less(inUnit, unit);
+    if (leavesRows[half]) {
+      Value inside = e.less(column, rows);
+      place.valid[half] =
+          place.valid[half] ? e.both(place.valid[half], inside) : inside;
       column = e.min(column, e.c(rows - 1));
     }
     place.columns[half] = column;

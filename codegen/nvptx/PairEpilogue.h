@@ -44,6 +44,8 @@ public:
               llvm::ArrayRef<Pair> values);
 
 private:
+  int64_t pairsOfUnit() const;
+  void findLimits();
   bool mine(Value value);
   Value columnAddress(SlotAttr slot, const Place &place, int half);
   void storePair(const Place &place, Type element, Pair values,
@@ -55,6 +57,9 @@ private:
   const LinearGroup &group;
   TilesAttr tiles;
   int64_t rows;
+  // By half of a pair: whether some slots lie beyond their unit, or the matrix.
+  bool leavesUnit[2] = {false, false};
+  bool leavesRows[2] = {false, false};
   llvm::SmallVector<Value> reads; // by kvc.read, whole rows of other slots
   llvm::DenseMap<Value, Pair> known;
 };

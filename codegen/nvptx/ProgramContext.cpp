@@ -91,6 +91,7 @@ KernelContext::KernelContext(ModelContext &model, ProgramOp program,
     : model(model), program(program), name(name.str()), threads(threads),
       e(beginFunction(model, name, loc, threads, blocksPerSm), loc,
         model.target) {
+  e.threads = threads;
   ValueRange arguments = e.b.getInsertionBlock()->getArguments();
   unsigned next = 0;
   auto pointer = [&] {

@@ -48,9 +48,12 @@ static int64_t stageBytes(const LinearRun &run, WideShape shape) {
 /// that a warp's tokens meet in fewer banks.
 static constexpr int64_t ResultBytes = 9 * 8;
 
+static int64_t resultBytes(WideShape shape) {
+  return shape.blockTiles() * shape.tokens() * ResultBytes;
+}
+
 int64_t kvc::nvptx::wideSharedBytes(const LinearRun &run, WideShape shape) {
-  return std::max(Stages * stageBytes(run, shape),
-                  shape.blockTiles() * shape.tokens() * ResultBytes);
+  return std::max(Stages * stageBytes(run, shape), resultBytes(shape));
 }
 
 static std::vector<WideStage> chunkStages(int blocks, int64_t firstBlock,
@@ -93,6 +96,11 @@ int64_t kvc::nvptx::wideBlocks(const LinearRun &run, WideShape shape) {
   for (int64_t tiles : run.tiles)
     blocks += blocksOf(run, shape, tiles);
   return blocks;
+}
+
+bool WideRun::fills(ArrayRef<int64_t> tiles) const {
+  return llvm::all_of(
+      tiles, [&](int64_t count) { return count % segmentTiles() == 0; });
 }
 
 Value WideRun::slotPlace(int slot, int64_t offset) {
@@ -149,8 +157,10 @@ void WideRun::choosePlaces(Value block) {
         copy.valid = copy.valid ? e.both(copy.valid, below) : below;
       }
       // Tiles past the last one are computed and not stored.
-      Value tile = e.min(e.add(groupTile, e.max(copy.tile, e.c(0))),
-                         e.sub(limit, e.c(1)));
+      Value tile =
+          e.add(groupTile, copy.valid ? e.max(copy.tile, e.c(0)) : copy.tile);
+      if (!fills(run.tiles))
+        tile = e.min(tile, e.sub(limit, e.c(1)));
       copy.base = e.at(bases[segment],
                        e.mul(e.i64Of(tile), run.layouts[segment].tileBytes));
       copies.push_back(copy);
@@ -282,7 +292,7 @@ void WideRun::multiplyAll() {
     e.waitCopies(Stages - 2);
     e.barrier();
   };
-  if (first.granule != MaxChunkBlocks) {
+  if (first.granule != MaxChunkBlocks || first.blocks == MaxChunkBlocks) {
     // One list for each segment of a group: parts are the same, offsets not.
     std::vector<std::vector<WideStage>> lists;
     lists.reserve(run.layouts.size());
@@ -303,10 +313,12 @@ void WideRun::multiplyAll() {
     };
     for (size_t number = 0; number + 1 < Stages; ++number)
       start(number);
+    lastSlot = static_cast<int>((total - 1) % Stages);
     std::vector<Values> sums = zeros;
     for (size_t number = 0; number < total; ++number) {
       next();
-      start(number + Stages - 1);
+      if (number + 1 < total)
+        start(number + Stages - 1);
       multiply(stage(number), static_cast<int>(number % Stages), sums);
       if (!lists[0][number].endsSegment)
         continue;
@@ -322,6 +334,7 @@ void WideRun::multiplyAll() {
     return std::vector<WideStage>(segments(), list[number % Stages]);
   };
   int64_t chunks = first.blocks / MaxChunkBlocks;
+  lastSlot = Stages - 1;
   for (int number = 0; number < Stages - 1; ++number) {
     issue(stage(number), number, e.c(0));
     e.commitCopies();
@@ -398,6 +411,7 @@ void WideRun::finishGroup(size_t number) {
   int count = shape.tokens() * segmentTiles() * 8 / shape.threads();
   // So many at a time that what they load comes together.
   int together = std::min(count, 8);
+  bool whole = fills(run.tiles[number]);
   e.loop(
       tid, e.c(static_cast<int64_t>(count) * shape.threads()),
       together * shape.threads(), [&](Value first) {
@@ -414,11 +428,13 @@ void WideRun::finishGroup(size_t number) {
           item.tile = e.rem(e.shr(index, 3), segmentTiles());
           item.token = e.div(e.shr(index, 3), segmentTiles());
           Value tile = e.add(groupTile, item.tile);
-          item.valid =
-              e.both(e.less(item.token, rows), e.less(tile, groupTiles));
+          item.valid = e.less(item.token, rows);
+          if (!whole) {
+            item.valid = e.both(item.valid, e.less(tile, groupTiles));
+            tile = e.min(tile, e.sub(groupTiles, e.c(1)));
+          }
           Value row = e.add(firstToken, e.min(item.token, e.sub(rows, e.c(1))));
-          item.place =
-              epilogue.place(e.min(tile, e.sub(groupTiles, e.c(1))), slot, row);
+          item.place = epilogue.place(tile, slot, row);
           item.prepared = epilogue.prepare(item.place);
           items.push_back(item);
         }
@@ -462,9 +478,10 @@ void WideRun::emit(Value block, Value newFirstToken, Value newRows) {
   choosePlaces(block);
   requireLanes();
   multiplyAll();
-  // Copies that nobody waits for must not land on results.
-  e.waitCopies(0);
-  e.barrier();
+  // The barrier ahead of the last stage leaves no copy under way, and no reader
+  // but those of that stage.
+  if (resultBytes(shape) > lastSlot * stageBytes(run, shape))
+    e.barrier();
   storeResults();
   e.barrier();
   std::function<void(size_t)> from = [&](size_t number) {

@@ -45,6 +45,8 @@ private:
   int segments() const { return static_cast<int>(run.layouts.size()); }
   int ownTiles() const { return shape.tiles / segments(); }
   int segmentTiles() const { return shape.blockTiles() / segments(); }
+  /// Whether blocks have no tiles past a group's last one.
+  bool fills(llvm::ArrayRef<int64_t> tiles) const;
   Value slotPlace(int slot, int64_t offset);
   int64_t tilePlace(int segment) const;
   void requireLanes();
@@ -81,6 +83,7 @@ private:
   Value groupTile;            // the block's first tile in the group
   Value groupTiles;           // tiles that the group has
   std::vector<Values> totals; // by tile of the warp and group of tokens
+  int lastSlot = 0;           // of the ring, that is multiplied last
 };
 
 } // namespace kvc::nvptx

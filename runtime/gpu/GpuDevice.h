@@ -28,6 +28,7 @@ public:
   const float *logits(int64_t output, std::string &error) override;
   int32_t chosen(int64_t output) const override;
   int64_t memoryBytes() const override { return Backend->memoryBytes(); }
+  int64_t maxSequences() const override { return 256; }
   int workers() const override { return 1; }
   const Profile &profile() const override { return Times; }
   DeviceFacts facts() const override;

@@ -70,6 +70,8 @@ def constant_changes(parsed):
             high = parsed.opcode.startswith("mul.hi") and abs(value) >= 1 << 16
             if parsed.opcode.startswith(("and.b", "or.b", "xor.b")) and value not in (0, -1):
                 value ^= value & -value
+            elif parsed.opcode.startswith("shr.s") and value == 31:
+                value = 30  # more is 31
             else:
                 value = value ^ 1 << (abs(value).bit_length() - 3) if high else value + 1
             yield "changed constant", text(parsed, operands=changed(parsed.operands, i, str(value)))
@@ -98,7 +100,9 @@ def address_changes(parsed):
 def operation_changes(parsed):
     """Another opcode for the same operands."""
     opcode, base = parsed.opcode, parsed.opcode.split(".")[0]
-    floating = re.search(r"\.(f32|f16|bf16|f16x2|bf16x2)$", opcode)
+    # Halves are added and multiplied with one rounding only, and 0 is added exactly.
+    rounded = opcode.endswith(".f32") or base == "cvt" and re.search(r"\.(f16|bf16|f16x2|bf16x2)$", opcode)
+    rounded = rounded and not (base in ("add", "sub") and parsed.operands[2] in ("0f00000000", "0f80000000"))
     if base in ("add", "sub"):
         other = "sub" if base == "add" else "add"
         yield "add and sub exchanged", text(parsed, opcode.replace(base, other, 1))
@@ -110,7 +114,7 @@ def operation_changes(parsed):
         other = "shr" if base == "shl" else "shl"
         opcode_of = re.sub(r"\.[bus](\d+)$", r".u\1" if base == "shl" else r".b\1", opcode)
         yield "shifted the other way", text(parsed, opcode_of.replace(base, other, 1))
-    if ".rn." in opcode and floating:
+    if ".rn." in opcode and rounded:
         yield "wrong rounding", text(parsed, opcode.replace(".rn.", ".rz.", 1))
     if base == "setp":
         comparison = opcode.split(".")[1]

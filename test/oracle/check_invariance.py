@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Checks that a compiled program's logits do not depend on how it is run.
 
-    check_invariance.py PROG [--lengths 70,9,131] [--new 12] [--ways ...]
+    check_invariance.py PROG [--lengths 70,9,131] [--new 12] [--ways ...] [--kernels]
 
 Sequences of different lengths run alone with one thread; then with two
 threads, prefilled in chunks of 1, 7 and 64, all in one batch, and without the
 cache. Every way must give the same ids and the same bits of logits, and
 project the number of rows that it says it does: prompt + new - 1 with the
-cache, the sum of all lengths without. On a GPU's device there are no threads,
+cache, the sum of all lengths without. With --kernels, so must every row that any
+kernel writes, not the logits alone. On a GPU's device there are no threads,
 but chunks of 3, 8 and 9 rows, and for the sim blocks in another order. Standard
 library only.
 """
@@ -19,6 +20,7 @@ import sys
 import tempfile
 
 import npy
+import traces
 
 WAYS = {
     "threads": ["--threads", "2"],
@@ -34,14 +36,14 @@ GPU_WAYS.update({"batch": [], "batch-chunk-7": ["--prefill-chunk", "7"], "no-cac
 SIM_WAYS = {**GPU_WAYS, "batch-permuted": ["--sim-seed", "5"]}
 
 
-def run(program, prompts, new, folder, options, timeout):
-    """Runs prompts in one batch; returns [(result, bytes of the .npy file)]."""
+def run(program, prompts, new, folder, options, timeout, rows):
+    """Runs prompts in one batch; returns [(result, bytes of the .npy file)]. `rows` takes the trace, if not None."""
     path, prefix = os.path.join(folder, "prompts.jsonl"), os.path.join(folder, "logits")
     with open(path, "w", encoding="utf-8") as file:
         for prompt in prompts:
             file.write(json.dumps({"prompt_ids": prompt}) + "\n")
     command = [program, "--prompts", path, "--max-new-tokens", str(new), "--temperature", "0", "--ignore-eos", "--json",
-               "--logits", prefix, *options]
+               "--logits", prefix, *options, *([f"--trace={prefix}.trace"] if rows else [])]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               timeout=timeout, check=False)
@@ -56,6 +58,8 @@ def run(program, prompts, new, folder, options, timeout):
         with open(name, "rb") as file:
             results.append((json.loads(line), file.read()))
         os.remove(name)
+    if rows:
+        rows.add(f"{prefix}.trace", [[*prompt, *result["ids"]] for prompt, (result, _) in zip(prompts, results)])
     return results
 
 
@@ -106,6 +110,7 @@ def main():
     parser.add_argument("--vocab", type=int, default=90, help="prompt ids are below this (default: %(default)s)")
     parser.add_argument("--device", default="cpu", choices=("cpu", "sim", "cuda"), help="where to run")
     parser.add_argument("--ways", help=f"of: {','.join(WAYS)}; on sim and cuda of: {','.join(SIM_WAYS)}")
+    parser.add_argument("--kernels", action="store_true", help="compare what every kernel writes")
     parser.add_argument("--timeout", type=float, default=1800.0, help="seconds for one run")
     args = parser.parse_args()
     known = {"cpu": WAYS, "sim": SIM_WAYS, "cuda": GPU_WAYS}[args.device]
@@ -120,18 +125,24 @@ def main():
 
     with tempfile.TemporaryDirectory(prefix="kvc-invariance-") as folder:
         def each(options):
-            return [run(program, [prompt], args.new, folder, options, args.timeout)[0] for prompt in prompts]
+            return [run(program, [prompt], args.new, folder, options, args.timeout, rows)[0] for prompt in prompts]
 
+        rows = traces.Rows() if args.kernels else None
         alone, bad = each(device or ["--threads", "1"]), 0
         for way in ways:
-            if way.startswith("batch"):
-                results = run(program, prompts, args.new, folder, [*known[way], *device], args.timeout)
-            else:
-                results = each([*known[way], *device])
+            try:
+                if way.startswith("batch"):
+                    results = run(program, prompts, args.new, folder, [*known[way], *device], args.timeout, rows)
+                else:
+                    results = each([*known[way], *device])
+            except traces.Differs as fault:
+                print(f"{way}: {fault}")
+                bad += len(prompts)
+                continue
             bad += compare(way, alone, results, prompts, args.new, folder)
     total = len(ways) * len(prompts)
     print(f"{os.path.basename(program)}: {total - bad}/{total} runs bit-identical to the sequence alone "
-          f"({', '.join(ways)})")
+          f"({', '.join(ways)})" + (f", {len(rows.bits)} rows of kernels" if rows else ""))
     return 0 if bad == 0 else 1
 
 

@@ -50,7 +50,7 @@ def check(name, record, model, program, args):
                           *(["--tolerance=0.1"] if device else []), "--", *device, *args.program_arg], args.timeout)
     if not args.invariance:
         return status, output
-    command = [sys.executable, os.path.join(HERE, "check_invariance.py"), program]
+    command = [sys.executable, os.path.join(HERE, "check_invariance.py"), "--kernels", program]
     if device:
         more, text = run([*command, "--lengths=70,9,1", "--new=4", "--device", args.device], args.timeout)
         return status or more, f"{output}\n{text}"
@@ -71,7 +71,7 @@ def main():
                         help="a further argument of the programs, such as --no-cache")
     parser.add_argument("--device", choices=("sim", "cuda"), help="compile for GPUs and run there")
     parser.add_argument("--invariance", action="store_true",
-                        help="check too that logits do not depend on threads, batch, chunks and cache, "
+                        help="check too that no kernel's rows depend on threads, batch, chunks and cache, "
                              "for float32 and for int8 activations")
     parser.add_argument("--keep", metavar="FOLDER", help="put models and programs there and leave them")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="models at once (default: %(default)s)")

@@ -41,8 +41,9 @@ struct Job {
       return false;
     Plan plan;
     std::vector<uint8_t> weights = fake::weights();
-    Engine::Limits limits = planLimits(kvc_program, Requests, Options,
-                                       fake::Context, Chunk, Memory);
+    Engine::Limits limits =
+        planLimits(kvc_program, Requests, Options, fake::Context, Chunk, Memory,
+                   /*maxSequences=*/64);
     if (Pages)
       limits.Pages = Pages;
     CpuOptions device;

@@ -48,7 +48,8 @@ struct GpuJob {
     if (!backend)
       return false;
     Engine::Limits limits =
-        planLimits(Program, Requests, Choices, fake::Context, Chunk, 1 << 20);
+        planLimits(Program, Requests, Choices, fake::Context, Chunk, 1 << 20,
+                   /*maxSequences=*/64);
     Model = Engine::create(
         Program, Schedule, Weights.data(), limits,
         std::make_unique<GpuDevice>(Code, std::move(backend), Options), Error);

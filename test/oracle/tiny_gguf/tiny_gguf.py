@@ -170,6 +170,8 @@ def models():
     # head_dim is not hidden / heads, and no power of two.
     add("wide_heads", "Q4_0", hidden=160, heads=6, kv_heads=3, head_dim=48, ffn=288,
         types={"blk.0.attn_output": "Q8_0", "token_embd": "F16"})
+    # Rows of two and three chunks of 256 values, and of one and a half.
+    add("chunks", "BF16", hidden=512, layers=2, heads=8, head_dim=48, ffn=768)
     return result
 
 
