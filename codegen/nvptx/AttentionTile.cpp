@@ -133,7 +133,7 @@ Values AttentionTile::query(const Value (&rows)[2], int64_t step) {
   Values words;
   for (int64_t upper : {0, 8})
     for (Value row : rows)
-      words.push_back(queryWord(row, step * 16 + upper));
+      words.push_back(row ? queryWord(row, step * 16 + upper) : e.c(0));
   return words;
 }
 
@@ -173,10 +173,10 @@ void AttentionTile::hide(Values &s, const Value (&last)[2]) {
   }
 }
 
-TileWeights AttentionTile::weigh(ValueRange s) {
+TileWeights AttentionTile::weigh(ValueRange s, int rows) {
   TileWeights result;
   Values weights(s.size());
-  for (int row = 0; row < 2; ++row) {
+  for (int row = 0; row < rows; ++row) {
     Value top;
     for (size_t i = 2 * row; i < s.size(); i += 4)
       for (size_t j = 0; j < 2; ++j)
@@ -194,7 +194,9 @@ TileWeights AttentionTile::weigh(ValueRange s) {
   }
   // Sums of two n8 tiles lie as the A fragment of one k16 step does.
   for (size_t i = 0; i < weights.size(); i += 2)
-    result.words.push_back(e.pack(shape.element, weights[i], weights[i + 1]));
+    result.words.push_back(
+        weights[i] ? e.pack(shape.element, weights[i], weights[i + 1])
+                   : e.c(0));
   return result;
 }
 

@@ -45,7 +45,8 @@ struct AttentionShape {
   int64_t partialBytes() const;
 };
 
-/// What weighing leaves of a tile's scores, for rows g and g + 8.
+/// What weighing leaves of a tile's scores, for rows g and g + 8; null where
+/// those were left out.
 struct TileWeights {
   Value maximum[2], sum[2];
   Values words; // P as A fragments: [step of 16 positions][4]
@@ -66,7 +67,7 @@ public:
             Value thread, int64_t threads);
 
   /// A fragments of the queries at `rows` (global, of the cache's type) for
-  /// k16 step `step`.
+  /// k16 step `step`; zero where a row is null.
   Values query(const Value (&rows)[2], int64_t step);
   /// s of 64 positions: [n8 tile][4].
   Values scores(Value tile, llvm::function_ref<Values(int64_t step)> query);
@@ -74,7 +75,8 @@ public:
   /// `last` (row by row) are hidden.
   void scale(Values &s);
   void hide(Values &s, const Value (&last)[2]);
-  TileWeights weigh(ValueRange s);
+  /// For rows g, and g + 8 if `rows` is 2, not 1.
+  TileWeights weigh(ValueRange s, int rows = 2);
   /// Calls `use(n8 tile of dimensions, 4 sums)` for all of O.
   void values(Value tile, const TileWeights &weights,
               llvm::function_ref<void(int64_t dimTile, const Values &)> use);

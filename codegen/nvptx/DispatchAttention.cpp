@@ -175,11 +175,13 @@ void AttentionEmitter::emitTile(KernelContext &k, AttentionTile &tile,
   Emitter &e = k.e;
   int64_t matrices = llvm::divideCeil(shape.group, 16);
   Value base = partial(k, row, split);
+  // A small group has no heads for the lower eight rows of a matrix.
+  int halves = shape.group > 8 ? 2 : 1;
   auto emitMatrix = [&](Value first) {
     // Rows beyond the group repeat its last head: they store the same bits in
     // the same places, and need no guard.
     Value heads[2], rows[2];
-    for (int half = 0; half < 2; ++half) {
+    for (int half = 0; half < halves; ++half) {
       Value index = e.add(e.add(first, tile.g), half * 8);
       index = e.min(index, e.c(shape.group - 1));
       heads[half] = e.add(e.mul(kvHead, shape.group), index);
@@ -189,12 +191,11 @@ void AttentionEmitter::emitTile(KernelContext &k, AttentionTile &tile,
         tile.scores(keys, [&](int64_t step) { return tile.query(rows, step); });
     tile.scale(s);
     tile.hide(s, {last, last});
-    TileWeights weights = tile.weigh(s);
+    TileWeights weights = tile.weigh(s, halves);
     if (waitForValues) {
       e.waitCopies(0);
       e.syncWarp();
     }
-    int halves = shape.group > 8 ? 2 : 1;
     Value outputs[2];
     for (int half = 0; half < halves; ++half) {
       outputs[half] =

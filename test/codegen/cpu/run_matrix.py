@@ -21,6 +21,7 @@ import concurrent.futures
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -127,6 +128,10 @@ class Model:
         self.prompt, self.forced = sequence["prompt_ids"], sequence["ids"][:6]
         self.vocab = max(self.prompt + sequence["ids"]) + 1
         self.known = {}
+
+    def context(self):
+        with open(self.path, encoding="utf-8") as file:
+            return int(re.search(r"max_context = (\d+)", file.read()).group(1))
 
     def long_prompt(self):
         return [(7 * i * i + 3 * i + 1) % self.vocab for i in range(300)]

@@ -40,6 +40,7 @@ import traces  # noqa: E402
 EXACT, TURNED = 5e-5, 0.1
 SIM = ["--device=sim", "--temperature=0", "--ignore-eos", "--json"]
 NEW = 4  # tokens behind every prompt
+LONG = 512  # tokens of a sequence in eight pages
 
 Case = collections.namedtuple("Case", "model chip kv")
 Result = collections.namedtuple("Result", "ids rows data")
@@ -95,13 +96,13 @@ class Program:
         """Runs it; returns the JSON that it prints."""
         return [json.loads(line) for line in matrix.run(command).splitlines() if line.startswith("{")]
 
-    def batch(self, prompts, *arguments):
+    def batch(self, prompts, *arguments, new=NEW):
         """Runs prompts together; returns each one's ids, rows of logits and their bytes."""
         self.runs += 1
         base = f"{self.path}.{self.runs}"
         with open(base + ".jsonl", "w", encoding="utf-8") as file:
             file.writelines(json.dumps({"prompt_ids": prompt}) + "\n" for prompt in prompts)
-        records = self.execute([self.path, f"--prompts={base}.jsonl", f"--max-new-tokens={NEW}", f"--logits={base}",
+        records = self.execute([self.path, f"--prompts={base}.jsonl", f"--max-new-tokens={new}", f"--logits={base}",
                                 f"--trace={base}.trace", *SIM, *arguments])[-len(prompts):]
         results = []
         for number, record in enumerate(records):
@@ -171,6 +172,10 @@ def check_all(model, program):
     for rows in (20, 29, 37, 44, 53, 64, 70):
         many = [short[i % len(short)] for i in range(rows)]
         compare_bits(f"a batch of {rows}", [few[i % len(short)] for i in range(rows)], program.batch(many))
+    # Many pages, merged by a decode step and by prefill.
+    whole = [(13 * i * i + 5 * i + 2) % model.vocab for i in range(min(model.context(), LONG) - 1)]
+    program.batch([whole], new=1)
+    program.batch([whole[:1 - NEW]], f"--force-ids={matrix.joined(whole[1 - NEW:])}")
     return errors
 
 
