@@ -399,7 +399,9 @@ void NarrowRun::walk(Value rows, ActivationsOf activations, Value sumSpace) {
                   parity * 32) *
                      ItemBytes));
     }
-    e.barrier();
+    // A single warp's lanes read what they wrote themselves.
+    if (plan.splits > 1)
+      e.barrier();
     for (size_t number = 0; number < items.size(); ++number) {
       const Pass &pass = items[number];
       e.ifThen(pass.mine, [&] {

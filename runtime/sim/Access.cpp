@@ -359,15 +359,18 @@ static bool accessShared(Warp &warp, const Inst &inst, uint32_t mask,
   Extent all = extent(address, mask);
   if (all.Or & (bytes - 1))
     return misaligned(warp, inst, mask, "shared", address, bytes, mode);
-  if (all.High >= cta.SharedBytes || cta.SharedBytes - all.High < bytes) {
+  uint64_t end = uint64_t(SharedBase) + cta.SharedBytes;
+  if (all.Low < SharedBase || all.High >= end || end - all.High < bytes) {
+    uint64_t beyond = all.Low < SharedBase ? all.Low : all.High;
     uint32_t lane = firstLane(mask);
     forLanes(mask, [&](uint32_t other) {
-      if (address[other] == all.High)
+      if (address[other] == beyond)
         lane = other;
     });
     warp.fail(inst, lane,
-              range("shared", all.High, bytes, mode) + ": the CTA has " +
-                  std::to_string(cta.SharedBytes) + " bytes");
+              range("shared", beyond, bytes, mode) + ": the CTA has " +
+                  std::to_string(cta.SharedBytes) + " bytes from " +
+                  hex(SharedBase) + " on");
     return false;
   }
   if (cta.Checks) {
@@ -382,7 +385,7 @@ static bool accessShared(Warp &warp, const Inst &inst, uint32_t mask,
       return false;
     }
   }
-  place(cta.Shared, 0, address, mask, host);
+  place(cta.Shared, SharedBase, address, mask, host);
   Meter &sum = cta.Count->Sum;
   ++sum.SharedRequests;
   sum.Atomics += mode == Mode::Atomic;

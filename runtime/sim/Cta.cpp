@@ -262,7 +262,7 @@ void Cta::start(uint64_t linear) {
   if (LocalBytes)
     std::memset(LocalWritten, 0, uint64_t(LocalBytes) * Warps.size() * Lanes);
   if (Checks)
-    Checker.reset(SharedBytes, warps());
+    Checker.reset(SharedBase + SharedBytes, warps());
 }
 
 void Cta::arrive(Warp &warp, const Inst &inst, uint32_t id, uint32_t count,

@@ -358,6 +358,8 @@ bool Machine::State::resolve(Launch &launch, std::string &error) {
       Space where = program.Variables[constant.Symbol].Where;
       bool global = where == Space::Global || where == Space::Const;
       value += global ? addresses[constant.Symbol] : placed[constant.Symbol];
+      if (where == Space::Shared)
+        value += SharedBase;
       if (constant.Address == Space::Generic && !global)
         value += where == Space::Shared ? SharedWindow : LocalWindow;
       else if (constant.Address != Space::Generic && where == Space::Const)

@@ -13,6 +13,9 @@ namespace kvc::sim {
 // Windows of the generic address space. Whatever is in none is global. A
 // space's own addresses count from its window's begin, and fit 32 bits.
 constexpr uint64_t SharedWindow = uint64_t(0x1000) << 32;
+/// Where a CTA's shared memory begins in its window: not at 0, so that a base
+/// that is left out shows.
+constexpr uint32_t SharedBase = 1024;
 constexpr uint64_t LocalWindow = uint64_t(0x2000) << 32;
 constexpr uint64_t ParamWindow = uint64_t(0x3000) << 32;
 constexpr uint64_t ConstWindow = uint64_t(0x4000) << 32;

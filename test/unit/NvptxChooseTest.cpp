@@ -133,6 +133,19 @@ TEST_P(Choose, Largest) {
   expectSamplers(logits, choices);
 }
 
+// In the share of every warp of every block.
+TEST_P(Choose, LargestAnywhere) {
+  std::vector<std::vector<float>> logits;
+  std::vector<Choice> choices;
+  int64_t step = std::max<int64_t>(1, vocab / 256);
+  for (int64_t id = 0; id < vocab; id += step) {
+    logits.push_back(std::vector<float>(size_t(vocab), -1));
+    logits.back()[size_t(id)] = 1;
+    choices.push_back({{}, 0, vocab});
+  }
+  expectSamplers(logits, choices);
+}
+
 TEST_P(Choose, Errors) {
   float infinity = std::numeric_limits<float>::infinity();
   std::vector<std::vector<float>> logits(5, draw(1));

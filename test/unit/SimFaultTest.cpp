@@ -148,6 +148,9 @@ TEST(SimFault, OutOfBoundsSharedStore) {
               {"st.shared.b32", "shared", "512"});
   expectFault(runIt("mov.u32 b, 0xfffffff0; st.shared.b32 [b], t;"),
               {"shared"});
+  // It does not begin at 0: a base that was left out shows.
+  expectFault(runIt("mov.u32 b, 0; st.shared.b32 [b], t;"),
+              {"shared address 0x0", "from 0x400 on"});
 }
 
 TEST(SimFault, OutOfBoundsLocal) {

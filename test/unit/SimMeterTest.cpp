@@ -16,8 +16,9 @@ Measured measure(const std::string &body, uint32_t threads = 32) {
   KernelRun run(".visible .entry k(.param .u64 io)\n{\n"
                 ".reg .b32 t, a, v<4>, e<4>; .reg .b64 g, x; .reg .pred p;\n"
                 ".reg .f32 f<4>;\n.shared .align 128 .b8 words[16384];\n"
+                ".reg .b32 w;\n"
                 "ld.param.u64 g, [io]; cvta.to.global.u64 g, g;\n"
-                "mov.u32 t, %tid.x;\n" +
+                "mov.u32 t, %tid.x; mov.u32 w, words;\n" +
                 body + "\nret;\n}\n");
   EXPECT_NE(run.Code, nullptr) << run.Error;
   std::vector<uint8_t> bytes(65536, 1);
@@ -40,8 +41,8 @@ Meter strided(const std::string &space, uint32_t stride,
       space == "global"
           ? measure("mul.wide.u32 x, t, " + scale + "; add.u64 x, x, g;" +
                     "ld.global." + type + " " + to + ", [x];")
-          : measure("mul.lo.u32 a, t, " + scale + "; ld.shared." + type + " " +
-                    to + ", [a];");
+          : measure("mad.lo.u32 a, t, " + scale + ", w; ld.shared." + type +
+                    " " + to + ", [a];");
   EXPECT_EQ(measured.Error, "");
   return measured.Counts;
 }
@@ -110,8 +111,8 @@ TEST(SimMeter, BankConflicts) {
   EXPECT_EQ(strided("shared", 32, four).SharedConflicts, 4u);
   EXPECT_EQ(strided("shared", 128, four).SharedConflicts, 28u);
   auto matrix = [](const std::string &stride) {
-    return measure("mul.lo.u32 a, t, " + stride +
-                   "; ldmatrix.sync.aligned.m8n8.x4.shared.b16 "
+    return measure("mad.lo.u32 a, t, " + stride +
+                   ", w; ldmatrix.sync.aligned.m8n8.x4.shared.b16 "
                    "{v0, v1, v2, v3}, [a];")
         .Counts;
   };
