@@ -180,16 +180,15 @@ void WideRun::choosePlaces(Value block) {
 }
 
 void WideRun::issue(const std::vector<WideStage> &stages, int slot,
-                    Value chunk) {
-  // Where all of K is written out, its addresses are not to be made ahead.
+                    const WideTurn *turn) {
+  // Where K is written out, its addresses are not to be made ahead.
   for (const Copy &copy : copies) {
     const TilesLayout &layout = run.layouts[copy.segment];
     Fragments part(e, layout, stages[copy.segment].part);
     part.requireOffsets(lanes);
-    Value base = chunk ? copy.base : e.opaque(copy.base);
-    if (chunk)
-      base =
-          e.at(base, e.mul(e.i64Of(chunk), layout.chunk(MaxChunkBlocks).bytes));
+    Value base = turn ? e.at(copy.base, e.mul(e.i64Of(turn->number),
+                                              turn->bytes[copy.segment]))
+                      : e.opaque(copy.base);
     auto run = [&] {
       part.copyAsync(lanes, base,
                      e.at(slotPlace(slot, tilePlace(copy.segment)),
@@ -203,15 +202,16 @@ void WideRun::issue(const std::vector<WideStage> &stages, int slot,
   const WideStage &stage = stages[0];
   auto copyRows = [&] {
     int perPass = shape.threads() / (TokenBytes / 16);
-    Value from = e.at(chunk ? copyFrom : e.opaque(copyFrom),
+    Value from = e.at(turn ? copyFrom : e.opaque(copyFrom),
                       stage.firstBlock * TileBlock * 2);
-    if (chunk)
-      from = e.at(from, e.mul(e.i64Of(chunk), MaxChunkBlocks * TileBlock * 2));
+    if (turn)
+      from = e.at(from,
+                  e.mul(e.i64Of(turn->number), turn->blocks * TileBlock * 2));
     int64_t left = (plan.columns - stage.firstBlock * TileBlock) * 2;
     for (int first = 0; first < shape.tokens(); first += perPass) {
       Value whole = e.c(16);
       // What K lacks of a whole block is zero.
-      if (!chunk && left < stage.part.blocks * TileBlock * 2)
+      if (!turn && left < stage.part.blocks * TileBlock * 2)
         whole =
             e.max(e.c(0), e.min(whole, e.sub(e.c(left), e.mul(copyPiece, 16))));
       Value given =
@@ -282,73 +282,50 @@ static std::vector<Values> unflatten(ValueRange all) {
   return sums;
 }
 
+void WideRun::awaitStage() {
+  e.waitCopies(Stages - 2);
+  e.barrier();
+}
+
 void WideRun::multiplyAll() {
   size_t count = static_cast<size_t>(shape.tiles) * shape.groups;
-  std::vector<Values> zeros(count, Values(4, e.real(0.0)));
   // The neutral element: 0 would change a sum of -0.
   totals.assign(count, Values(4, e.real(-0.0)));
   const TilesLayout &first = run.layouts[0];
-  auto next = [&] {
-    e.waitCopies(Stages - 2);
-    e.barrier();
-  };
-  if (first.granule != MaxChunkBlocks || first.blocks == MaxChunkBlocks) {
-    // One list for each segment of a group: parts are the same, offsets not.
-    std::vector<std::vector<WideStage>> lists;
-    lists.reserve(run.layouts.size());
-    for (const TilesLayout &layout : run.layouts)
-      lists.push_back(allStages(layout));
-    size_t total = lists[0].size();
-    auto stage = [&](size_t number) {
-      std::vector<WideStage> stages;
-      stages.reserve(lists.size());
-      for (std::vector<WideStage> &list : lists)
-        stages.push_back(list[number]);
-      return stages;
-    };
-    auto start = [&](size_t number) {
-      if (number < total)
-        issue(stage(number), static_cast<int>(number % Stages), Value());
-      e.commitCopies();
-    };
-    for (size_t number = 0; number + 1 < Stages; ++number)
-      start(number);
-    lastSlot = static_cast<int>((total - 1) % Stages);
-    std::vector<Values> sums = zeros;
-    for (size_t number = 0; number < total; ++number) {
-      next();
-      if (number + 1 < total)
-        start(number + Stages - 1);
-      multiply(stage(number), static_cast<int>(number % Stages), sums);
-      if (!lists[0][number].endsSegment)
-        continue;
-      addSegment(sums);
-      sums = zeros;
-    }
-    return;
-  }
+  if (first.granule == MaxChunkBlocks && first.blocks > MaxChunkBlocks)
+    multiplyChunks();
+  else
+    multiplyList();
+}
 
-  // Chunks of 8 blocks are four stages, one turn of the ring.
+/// Segments of whole chunks of 8 blocks: each is four stages, one turn of the
+/// ring.
+void WideRun::multiplyChunks() {
+  std::vector<Values> zeros(totals.size(), Values(4, e.real(0.0)));
+  const TilesLayout &first = run.layouts[0];
   std::vector<WideStage> list = chunkStages(MaxChunkBlocks, 0, 0);
   auto stage = [&](int number) {
     return std::vector<WideStage>(segments(), list[number % Stages]);
   };
+  WideTurn turn{e.c(0), MaxChunkBlocks, {}};
+  for (const TilesLayout &layout : run.layouts)
+    turn.bytes.push_back(layout.chunk(MaxChunkBlocks).bytes);
   int64_t chunks = first.blocks / MaxChunkBlocks;
   lastSlot = Stages - 1;
   for (int number = 0; number < Stages - 1; ++number) {
-    issue(stage(number), number, e.c(0));
+    issue(stage(number), number, &turn);
     e.commitCopies();
   }
   auto runChunk = [&](Value chunk, std::vector<Values> &sums) {
     for (int number = 0; number < Stages; ++number) {
-      next();
+      awaitStage();
       int ahead = number + Stages - 1;
-      Value of = e.add(chunk, ahead / Stages);
-      auto start = [&] { issue(stage(ahead), ahead % Stages, of); };
+      turn.number = e.add(chunk, ahead / Stages);
+      auto start = [&] { issue(stage(ahead), ahead % Stages, &turn); };
       if (ahead < Stages)
         start();
       else
-        e.ifThen(e.less(of, chunks), start);
+        e.ifThen(e.less(turn.number, chunks), start);
       e.commitCopies();
       multiply(stage(number), number, sums);
     }
@@ -377,6 +354,93 @@ void WideRun::multiplyAll() {
                return flatten(totals);
              });
   totals = unflatten(results);
+}
+
+/// Stages of any sizes, written out one by one. Only the first segments, where
+/// they are alike and whole turns of the ring, are a loop; the last of them is
+/// written out, too, since it starts the copies of what is different.
+void WideRun::multiplyList() {
+  std::vector<Values> zeros(totals.size(), Values(4, e.real(0.0)));
+  // One list for each segment of a group: parts are the same, offsets not.
+  std::vector<std::vector<WideStage>> lists;
+  lists.reserve(run.layouts.size());
+  for (const TilesLayout &layout : run.layouts)
+    lists.push_back(allStages(layout));
+  size_t total = lists[0].size();
+  lastSlot = static_cast<int>((total - 1) % Stages);
+  size_t period = 1;
+  while (!lists[0][period - 1].endsSegment)
+    ++period;
+  WideTurn turn{Value(), 0, {}};
+  if (period < total)
+    for (const std::vector<WideStage> &list : lists) {
+      turn.blocks = list[period].firstBlock - list[0].firstBlock;
+      turn.bytes.push_back(list[period].part.chunkOffset -
+                           list[0].part.chunkOffset);
+    }
+  auto comesAgain = [&](size_t number) {
+    for (auto [segment, list] : llvm::enumerate(lists)) {
+      const WideStage &now = list[number], &before = list[number - period];
+      if (now.part.chunkBlocks != before.part.chunkBlocks ||
+          now.part.firstBlock != before.part.firstBlock ||
+          now.part.blocks != before.part.blocks ||
+          now.endsSegment != before.endsSegment ||
+          now.firstBlock - before.firstBlock != turn.blocks ||
+          now.part.chunkOffset - before.part.chunkOffset != turn.bytes[segment])
+        return false;
+    }
+    return true;
+  };
+  size_t alike = period;
+  while (period % Stages == 0 && alike < total && comesAgain(alike))
+    ++alike;
+  size_t turns = alike / period - 1;
+
+  auto stage = [&](size_t number) {
+    std::vector<WideStage> stages;
+    stages.reserve(lists.size());
+    for (std::vector<WideStage> &list : lists)
+      stages.push_back(list[number]);
+    return stages;
+  };
+  auto start = [&](size_t number) {
+    if (number < total)
+      issue(stage(number), static_cast<int>(number % Stages));
+    e.commitCopies();
+  };
+  for (size_t number = 0; number + 1 < Stages; ++number)
+    start(number);
+  std::vector<Values> sums = zeros;
+  auto add = [&](size_t number) {
+    if (!lists[0][number].endsSegment)
+      return;
+    addSegment(sums);
+    sums = zeros;
+  };
+  if (turns != 0)
+    totals = unflatten(e.loop(
+        e.c(0), e.c(static_cast<int64_t>(turns)), e.c(1), flatten(totals),
+        [&](Value number, ValueRange carried) {
+          totals = unflatten(carried);
+          for (size_t own = 0; own < period; ++own) {
+            awaitStage();
+            size_t ahead = own + Stages - 1;
+            turn.number = e.add(number, static_cast<int64_t>(ahead / period));
+            issue(stage(ahead % period), static_cast<int>(ahead % Stages),
+                  &turn);
+            e.commitCopies();
+            multiply(stage(own), static_cast<int>(own % Stages), sums);
+            add(own);
+          }
+          return flatten(totals);
+        }));
+  for (size_t number = turns * period; number < total; ++number) {
+    awaitStage();
+    if (number + 1 < total)
+      start(number + Stages - 1);
+    multiply(stage(number), static_cast<int>(number % Stages), sums);
+    add(number);
+  }
 }
 
 //===----------------------------------------------------------------------===//

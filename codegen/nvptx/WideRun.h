@@ -27,6 +27,14 @@ struct WideStage {
   bool endsSegment;
 };
 
+/// Stages that come `number` times further on, each time by so many blocks of K
+/// and bytes of each segment of a group.
+struct WideTurn {
+  Value number;
+  int64_t blocks;
+  llvm::SmallVector<int64_t> bytes;
+};
+
 /// Blocks that compute a run's tiles, for each tile of tokens, and the shared
 /// memory that one needs.
 int64_t wideBlocks(const LinearRun &run, WideShape shape);
@@ -52,11 +60,16 @@ private:
   void requireLanes();
   void choosePlaces(Value block);
   /// Starts the copies of a stage, given for each segment, to a slot of the
-  /// ring; of chunk `chunk` where offsets count from chunks.
-  void issue(const std::vector<WideStage> &stages, int slot, Value chunk);
+  /// ring. Without a turn, its address is made for it alone.
+  void issue(const std::vector<WideStage> &stages, int slot,
+             const WideTurn *turn = nullptr);
   void multiply(const std::vector<WideStage> &stages, int slot,
                 llvm::MutableArrayRef<Values> sums);
+  /// Waits for the next stage: every warp is done with the one before.
+  void awaitStage();
   void multiplyAll();
+  void multiplyChunks();
+  void multiplyList();
   void addSegment(llvm::MutableArrayRef<Values> sums);
   void storeResults();
   void finishGroup(size_t number);

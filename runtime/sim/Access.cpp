@@ -192,18 +192,22 @@ static bool allSettled(const uint8_t *written, uint32_t bytes) {
   return all == Settled;
 }
 
+/// Whether another CTA has stored there and has not fenced since.
+static bool othersStored(const Warp &warp, const uint8_t *written,
+                         uint32_t bytes) {
+  uint8_t own = warp.Block->Tag;
+  return std::any_of(written, written + bytes, [own](uint8_t mark) {
+    return mark != 0 && mark != Settled && mark != own;
+  });
+}
+
 /// A read of bytes that are not all settled: those of the CTA itself are fine.
 static bool readable(Warp &warp, const Inst &inst, uint32_t lane,
                      const char *space, const std::string &where,
                      uint64_t address, uint32_t bytes, const uint8_t *written) {
-  uint8_t own = warp.Block->Tag;
   if (std::find(written, written + bytes, 0) != written + bytes)
     return notWritten(warp, inst, lane, space, where, address, bytes, written);
-  const uint8_t *other =
-      std::find_if(written, written + bytes, [&](uint8_t mark) {
-        return mark != Settled && mark != own;
-      });
-  if (other == written + bytes)
+  if (!othersStored(warp, written, bytes))
     return true;
   warp.fail(inst, lane,
             range(space, address, bytes, Mode::Read) + where +
@@ -257,6 +261,15 @@ static bool globalLane(Warp &warp, const Inst &inst, uint32_t lane,
                 address, bytes, written))
     return false;
   if (mode == Mode::Write && warp.Block->Checks) {
+    if (!allSettled(written, bytes) && othersStored(warp, written, bytes)) {
+      warp.fail(inst, lane,
+                range("global", address, bytes, mode) + " of '" +
+                    allocation.Name + "' (offset " + std::to_string(offset) +
+                    "): another CTA of this launch has stored there, too, and "
+                    "has not executed a fence of scope gpu since: either value "
+                    "may stay");
+      return false;
+    }
     std::memset(written, warp.Block->Tag, bytes);
     warp.Block->noteStore(written, bytes);
   } else if (mode != Mode::Read) {

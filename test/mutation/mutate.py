@@ -198,7 +198,7 @@ kvc.model @m attributes {max_context = 64 : i64, target = #kvc.target<arch = "cu
                                   stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=120)
         except subprocess.TimeoutExpired:
             raise Noticed("it does not end") from None
-        if b"PASSED  ] 4 tests" not in done.stdout:
+        if b"PASSED  ] 5 tests" not in done.stdout:
             failed = re.findall(rb"FAILED  \] (\S+),", done.stdout)
             raise Noticed("unit tests fail: " + b", ".join(failed).decode() + done.stderr.decode("utf-8", "replace")[-200:])
 

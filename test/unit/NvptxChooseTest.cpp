@@ -187,6 +187,22 @@ TEST_P(Choose, Draws) {
   expectSamplers(logits, choices);
 }
 
+// Top-p that keeps some of many equal tokens, whose weights are far below 2^32:
+// how many are kept is a quotient of sums above 2^32.
+TEST_P(Choose, TiesOfSmallWeights) {
+  std::vector<std::vector<float>> logits;
+  std::vector<Choice> choices;
+  double weight = std::exp(-10.0), total = 1 + weight * double(vocab - 1);
+  for (int kept = 1; kept < 130; kept += 3) {
+    logits.push_back(std::vector<float>(size_t(vocab), -10));
+    logits.back()[size_t(kept)] = 0;
+    SamplingOptions options = {1, 0, float((1 + weight * (kept - 0.5)) / total),
+                               0};
+    choices.push_back({options, 0.99999994f, vocab});
+  }
+  expectSamplers(logits, choices);
+}
+
 INSTANTIATE_TEST_SUITE_P(Vocabularies, Choose,
                          testing::Values<int64_t>(131, 2048, 33000));
 

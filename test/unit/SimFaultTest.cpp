@@ -293,6 +293,27 @@ TEST(SimFault, MutableMemoryBeforeGridWait) {
   expectFault(runIt("", dependent), {"the CTA ends without"});
 }
 
+TEST(SimFault, StoresOfTwoCtas) {
+  auto run = [](const std::string &store) {
+    KernelRun run(".visible .entry k(.param .u64 data)\n{\n"
+                  ".reg .b32 c; .reg .b64 d, x; .reg .pred p;\n"
+                  "ld.param.u64 d, [data]; cvta.to.global.u64 d, d;\n"
+                  "mov.u32 c, %ctaid.x; mul.wide.u32 x, c, 4;\n"
+                  "add.u64 x, x, d; setp.eq.u32 p, c, 3;\n" +
+                  store + "ret;\n}\n");
+    EXPECT_NE(run.Code, nullptr) << run.Error;
+    uint64_t data = run.buffer("data", 128);
+    return run.parameter(data).launch({8}, {32});
+  };
+  EXPECT_EQ(run("st.global.b32 [x], c;\n"), "");
+  EXPECT_EQ(run("@p st.global.b32 [d], c;\n"), "");
+  std::string error = run("st.global.b32 [d+4], c;\n");
+  EXPECT_NE(error.find("of 'data' (offset 4): another CTA of this launch has "
+                       "stored there, too"),
+            std::string::npos)
+      << error;
+}
+
 TEST(SimFault, MissingFence) {
   // The last of eight CTAs adds up what the others have left in memory.
   auto run = [](const std::string &fence, const std::string &count) {
