@@ -133,6 +133,7 @@ bool Engine::runStep(Phase phase, const std::vector<Feed> &feeds,
   }
   if (Tracer) {
     std::vector<int64_t> requests;
+    requests.reserve(Pieces.size());
     for (const Piece &piece : Pieces)
       requests.push_back(feeds[piece.Feed].Request);
     Tracer->beginStep(phase, Builder.batch(), std::move(requests));
