@@ -2,7 +2,7 @@
 #ifndef KVC_RUNTIME_NPY_H
 #define KVC_RUNTIME_NPY_H
 
-#include "runtime/OutputFile.h"
+#include "runtime/WholeFile.h"
 
 #include <cstdint>
 #include <string>
@@ -22,7 +22,7 @@ public:
 private:
   bool writeHeader(std::string &error);
 
-  OutputFile File;
+  WholeFile File;
   int64_t Columns;
   int64_t Rows = 0;
 };

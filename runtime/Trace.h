@@ -5,8 +5,8 @@
 #define KVC_RUNTIME_TRACE_H
 
 #include "runtime/Abi.h"
-#include "runtime/OutputFile.h"
 #include "runtime/Plan.h"
+#include "runtime/WholeFile.h"
 
 #include <cstdint>
 #include <functional>
@@ -44,7 +44,7 @@ private:
   bool addRows(const PlanKernel &kernel, int64_t layer, size_t write,
                const Reader &read, std::string &error);
 
-  OutputFile File;
+  WholeFile File;
   const Plan &Schedule;
   int64_t Step = -1;
   Phase In = Phase::Prefill;

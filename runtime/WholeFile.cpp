@@ -1,4 +1,4 @@
-#include "runtime/OutputFile.h"
+#include "runtime/WholeFile.h"
 
 #include <cerrno>
 #include <cstring>
@@ -6,33 +6,33 @@
 
 namespace kvc {
 
-OutputFile::~OutputFile() {
+WholeFile::~WholeFile() {
   if (!File)
     return;
   std::fclose(File);
   unlink(Partial.c_str());
 }
 
-bool OutputFile::fail(std::string &error) const {
+bool WholeFile::fail(std::string &error) const {
   error = Path + ": cannot write: " + std::strerror(errno);
   return false;
 }
 
-bool OutputFile::open(std::string &error) {
+bool WholeFile::open(std::string &error) {
   Partial = Path + ".partial-" + std::to_string(getpid());
   File = std::fopen(Partial.c_str(), "wbe");
   return File || fail(error);
 }
 
-bool OutputFile::write(const void *data, size_t bytes, std::string &error) {
+bool WholeFile::write(const void *data, size_t bytes, std::string &error) {
   return std::fwrite(data, 1, bytes, File) == bytes || fail(error);
 }
 
-bool OutputFile::rewind(std::string &error) {
+bool WholeFile::rewind(std::string &error) {
   return std::fseek(File, 0, SEEK_SET) == 0 || fail(error);
 }
 
-bool OutputFile::finish(std::string &error) {
+bool WholeFile::finish(std::string &error) {
   std::FILE *file = File;
   File = nullptr;
   if (std::fclose(file) == 0 && std::rename(Partial.c_str(), Path.c_str()) == 0)

@@ -1,7 +1,7 @@
 // A file that has its name only when it is whole: written beside it, renamed at
 // the end.
-#ifndef KVC_RUNTIME_OUTPUTFILE_H
-#define KVC_RUNTIME_OUTPUTFILE_H
+#ifndef KVC_RUNTIME_WHOLEFILE_H
+#define KVC_RUNTIME_WHOLEFILE_H
 
 #include <cstddef>
 #include <cstdio>
@@ -10,13 +10,13 @@
 namespace kvc {
 
 /// Functions return false with one line that names the file.
-class OutputFile {
+class WholeFile {
 public:
-  explicit OutputFile(std::string path) : Path(std::move(path)) {}
-  OutputFile(const OutputFile &) = delete;
-  OutputFile &operator=(const OutputFile &) = delete;
+  explicit WholeFile(std::string path) : Path(std::move(path)) {}
+  WholeFile(const WholeFile &) = delete;
+  WholeFile &operator=(const WholeFile &) = delete;
   /// Removes what was written unless finish() succeeded.
-  ~OutputFile();
+  ~WholeFile();
 
   bool open(std::string &error);
   bool write(const void *data, size_t bytes, std::string &error);
@@ -34,4 +34,4 @@ private:
 
 } // namespace kvc
 
-#endif // KVC_RUNTIME_OUTPUTFILE_H
+#endif // KVC_RUNTIME_WHOLEFILE_H
