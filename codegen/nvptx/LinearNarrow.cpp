@@ -28,21 +28,22 @@ LogicalResult kvc::nvptx::emitNarrowLinear(DispatchContext &context,
                                            const LinearClass &formats,
                                            StringRef suffix, bool inKernel) {
   int threads = 32 * plan.splits;
-  // Two blocks of eight warps have 128 registers a thread; f32's two
-  // parts, codes by table, and minimums (but for q4_k's few) take more.
-  bool heavy = false, codes = false;
+  std::vector<LinearRun> runs = plan.runs(formats);
+  bool irregular = llvm::any_of(runs, [](LinearRun &run) {
+    return run.layouts[0].granule != MaxChunkBlocks;
+  });
+  // Two blocks of eight warps have 128 registers a thread; f32's two parts,
+  // codes by table, minimums (but for q4_k's few) take more, and so do codes of
+  // a whole segment, one behind the other without a loop, which are unpacked
+  // far ahead.
+  bool heavy = false, unrolled = false;
   for (Format format : formats.formats) {
     const FormatInfo &info = formatInfo(format);
-    codes |= !info.plain();
+    unrolled |= irregular && !info.plain();
     heavy |= format == Format::F32 || info.table ||
-             (info.min != MinKind::None && format != Format::Q4_K);
+             (info.min != MinKind::None && format != Format::Q4_K) ||
+             (irregular && !info.plain() && info.codeBits > 4);
   }
-  std::vector<LinearRun> runs = plan.runs(formats);
-  // Codes of a whole segment, one behind the other without a loop, are unpacked
-  // far ahead.
-  bool unrolled = codes && llvm::any_of(runs, [](LinearRun &run) {
-                    return run.layouts[0].granule != MaxChunkBlocks;
-                  });
   int blocks = threads < 256 ? (unrolled ? 256 : 384) / threads
                : heavy       ? 1
                              : 512 / threads;
