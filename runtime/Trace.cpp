@@ -26,13 +26,27 @@ static float decode(PlanWrite::Element element, const uint8_t *at) {
   return float(number);
 }
 
+/// Bytes that a value takes at least.
+static int64_t elementBytes(PlanWrite::Element element) {
+  switch (element) {
+  case PlanWrite::Element::F32:
+    return 4;
+  case PlanWrite::Element::BF16:
+  case PlanWrite::Element::F16:
+    return 2;
+  case PlanWrite::Element::Q8:
+    break;
+  }
+  return 1;
+}
+
 /// The size of a row's finite values, so that runs whose bits differ anyway can
 /// be compared, too.
 static void addNumbers(const PlanWrite &write, const uint8_t *row,
                        nlohmann::ordered_json &record) {
   if (write.Of == PlanWrite::Element::Q8)
     return;
-  int64_t size = write.Of == PlanWrite::Element::F32 ? 4 : 2;
+  int64_t size = elementBytes(write.Of);
   double squares = 0, largest = 0;
   int64_t strange = 0;
   for (int64_t i = 0; i != write.Values; ++i) {
@@ -70,10 +84,8 @@ static bool checkWrites(const KvcProgramInfo &program, const Plan &plan,
                       : write.In == PlanWrite::Arena::Outputs
                           ? program.outputs_bytes
                           : program.vocab * int64_t(sizeof(float));
-      int64_t size = write.Of == PlanWrite::Element::F32  ? 4
-                     : write.Of == PlanWrite::Element::Q8 ? 1
-                                                          : 2;
-      if (write.Values >= 1 && write.Bytes / size >= write.Values &&
+      if (write.Values >= 1 &&
+          write.Bytes / elementBytes(write.Of) >= write.Values &&
           write.Stride >= write.Bytes && write.Offset <= arena &&
           write.Stride <= arena - write.Offset)
         continue;

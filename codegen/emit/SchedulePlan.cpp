@@ -193,7 +193,7 @@ static void collectWrites(DispatchOp dispatch, KernelCost &cost) {
     auto type = cast<RankedTensorType>(write.getInput().getType());
     SlotAttr slot = write.getSlot();
     if (slot.getSpace() == Space::Worker ||
-        !llvm::none_of(type.getShape().drop_front(), ShapedType::isDynamic))
+        llvm::any_of(type.getShape().drop_front(), ShapedType::isDynamic))
       return;
     int64_t values = rowElements(type);
     cost.writes.push_back({slot.getSpace(), slot.getElement(), slot.getOffset(),

@@ -39,10 +39,11 @@ LogicalResult kvc::nvptx::emitNarrowLinear(DispatchContext &context,
   bool heavy = false, unrolled = false;
   for (Format format : formats.formats) {
     const FormatInfo &info = formatInfo(format);
-    unrolled |= irregular && !info.plain();
+    bool unpacksAhead = irregular && !info.plain();
+    unrolled |= unpacksAhead;
     heavy |= format == Format::F32 || info.table ||
              (info.min != MinKind::None && format != Format::Q4_K) ||
-             (irregular && !info.plain() && info.codeBits > 4);
+             (unpacksAhead && info.codeBits > 4);
   }
   int blocks = threads < 256 ? (unrolled ? 256 : 384) / threads
                : heavy       ? 1

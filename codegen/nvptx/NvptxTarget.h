@@ -18,6 +18,8 @@ struct NvptxTarget {
 
   /// The target that the attribute describes; `error` says why not.
   static llvm::FailureOr<NvptxTarget> get(TargetAttr attr, std::string &error);
+
+private:
   /// The target of LLVM's name of a chip.
   static llvm::FailureOr<NvptxTarget> get(llvm::StringRef chip,
                                           std::string &error);

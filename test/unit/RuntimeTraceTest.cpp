@@ -38,6 +38,16 @@ protected:
     return result;
   }
 
+  /// Has every kernel write its row slots from `offset` on, `values` a row.
+  void moveRowWrites(int64_t offset, int64_t values) {
+    for (PlanKernel &kernel : Schedule.Kernels)
+      for (PlanWrite &write : kernel.Writes)
+        if (write.In == PlanWrite::Arena::Rows) {
+          write.Offset = offset;
+          write.Values = values;
+        }
+  }
+
   /// One line of error where a trace of a changed plan is opened.
   std::string openError() {
     std::string error;
@@ -117,20 +127,12 @@ TEST_F(RuntimeTrace, EveryRowOfEveryKernel) {
 }
 
 TEST_F(RuntimeTrace, RefusesOtherPlans) {
-  for (PlanKernel &kernel : Schedule.Kernels)
-    for (PlanWrite &write : kernel.Writes)
-      if (write.In == PlanWrite::Arena::Rows)
-        write.Offset = 1;
+  moveRowWrites(/*offset=*/1, /*values=*/2);
   EXPECT_EQ(
       openError(),
       "the program's plan: kernel attention's writes[0] has 2 values in 8 "
       "of 64 bytes at 1, its arena has 64 a row");
-  for (PlanKernel &kernel : Schedule.Kernels)
-    for (PlanWrite &write : kernel.Writes) {
-      write.Offset = 0;
-      if (write.In == PlanWrite::Arena::Rows)
-        write.Values = 3;
-    }
+  moveRowWrites(/*offset=*/0, /*values=*/3);
   EXPECT_EQ(
       openError(),
       "the program's plan: kernel attention's writes[0] has 3 values in 8 "

@@ -11,7 +11,7 @@
 // A tile is 64 positions: Q K^T is 4 k16 steps by 8 n8 tiles, P V as many; K and
 // V come by 16-byte copies, 32 rows of 128 bytes a copy of all lanes. Decode
 // stores a tile's (m, l) and O (9 vectors), the counter's zero, and the result.
-// A weight a thread: 32 exponentials; merging takes 2, written out 8 times and
+// A weight a thread, of one row of the two: 16 exponentials; merging takes 2, written out 8 times and
 // once.
 // RUN: %python %S/ptx_counts.py %t.ptx decode_0_attention mma.sync.aligned.m16n8k16.row.col.f32.f16=64 mma=64 ldmatrix.sync.aligned.m8n8.x4.shared=16 ldmatrix.sync.aligned.m8n8.x4.trans.shared=16 cp.async.cg.shared.global=32 ex2.approx.ftz.f32=34 st.global=11 st.shared=1 atom.global.add=1 fence.acq_rel.gpu=2 bar.sync=2 st.local=0 ld.local=0 griddepcontrol.wait=1 griddepcontrol.launch_dependents=1
 // RUN: %python %S/ptx_counts.py %t.80.ptx decode_0_attention mma=64 cp.async.cg.shared.global=32 st.global=11 griddepcontrol=0
